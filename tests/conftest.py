@@ -1,0 +1,21 @@
+"""What every test shares: two event loops, and how hard hypothesis looks."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow machine is not a bug: no deadline per example (pytest's timeout holds for the whole).
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
+# The same examples in every run, more of them, and how to repeat the one that failed.
+settings.register_profile(
+    "ci", parent=settings.get_profile("local"), max_examples=300, derandomize=True, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
+
+
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Run every async test on both event loops."""
+    backend: str = request.param
+    return backend
