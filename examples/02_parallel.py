@@ -1,0 +1,62 @@
+"""Steps side by side, and a graph with named dependencies.  Run it: python examples/02_parallel.py"""
+
+import anyio
+
+from procession import StepContext, create_workflow, run, step
+from procession.workflows.render.draw import draw
+
+
+@step
+async def stock(ctx: StepContext[str]) -> int:
+    """Ask the warehouse."""
+    await anyio.sleep(0.02)
+    return len(ctx.input)
+
+
+@step
+async def price(ctx: StepContext[str]) -> float:
+    """Ask the price list."""
+    await anyio.sleep(0.02)
+    return 9.5
+
+
+@step
+def quote(ctx: StepContext[dict[str, float]]) -> str:
+    """Say what all of it would cost."""
+    return f"{ctx.input['stock']:.0f} left at {ctx.input['price']:.2f}"
+
+
+@step
+def greeting(ctx: StepContext[str]) -> str:
+    """Be polite, without waiting for anybody."""
+    return f"About the {ctx.input}:"
+
+
+@step
+def letter(ctx: StepContext[dict[str, str]]) -> str:
+    """Put the answer together."""
+    return f"{ctx.input['greeting']} {ctx.input['quote']}."
+
+
+# Branches run at the same time; what comes out is a mapping by step id.
+offer = create_workflow("offer", str).parallel([stock, price]).then(quote).commit()
+
+# The explicit form: each step says what it waits for, and is begun as soon as that is there.
+graph = create_workflow("letter", str)
+graph.add(stock)
+graph.add(price)
+graph.add(quote, after=[stock, price])
+graph.add(greeting)
+graph.add(letter, after=[greeting, quote])
+workflow = graph.commit()
+
+
+async def main() -> None:
+    print((await run(offer, "lamp")).unwrap())
+    result = await run(workflow, "lamp")
+    print(result.unwrap())
+    print(draw(workflow, run=result))
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,3 @@
+"""
+The loop, as a workflow.
+"""

@@ -1,0 +1,242 @@
+"""
+Agent: a model with instructions, tools, processors and memory, and the loop that drives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+
+from procession.agents.call import Call, prepare
+from procession.agents.loop import build_loop
+from procession.agents.options import CallOptions
+from procession.agents.output import AgentResult
+from procession.agents.pipelines import Pipelines
+from procession.agents.settings import DEFAULT_MAX_STEPS
+from procession.agents.state import LoopState
+from procession.agents.stream import AgentStream
+from procession.agents.toolset import tools_by_name
+from procession.errors import DefinitionError
+from procession.models.model import LanguageModel
+from procession.models.router import resolve_model
+from procession.processors.chain import ProcessorList
+from procession.processors.memory.memory import Memory
+from procession.runtime.runtime import Runtime
+from procession.steps.signals import Tripwire
+from procession.steps.step import Step, StepContext
+from procession.tools.tool import Tool
+from procession.workflows.workflow import Workflow
+
+__all__ = ["Agent"]
+
+
+class Agent:
+    """
+    A model with instructions, tools, processors and memory.
+
+    The loop is a workflow that can be looked at: ``agent.workflow``.
+
+    >>> from procession.agents.agent import Agent
+    >>> from procession.testing.fake_model import FakeModel
+    >>> agent = Agent("parrot", model=FakeModel(["Hello!"]), instructions="You are a parrot.")
+    >>> agent.generate_sync("Hi").text
+    'Hello!'
+    """
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        model: LanguageModel | str,
+        instructions: str = "",
+        description: str = "",
+        tools: Sequence[Any] | Mapping[str, Any] = (),
+        input_processors: ProcessorList = (),
+        output_processors: ProcessorList = (),
+        error_processors: ProcessorList = (),
+        memory: Memory | None = None,
+        max_processor_retries: int | None = None,
+        max_steps: int = DEFAULT_MAX_STEPS,
+        model_settings: Mapping[str, Any] | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        tool_concurrency: int = 10,
+        raise_on_tripwire: bool = False,
+        runtime: Runtime | None = None,
+    ) -> None:
+        """
+        Define an agent; nothing runs yet.
+
+        *model* is a model or a name such as ``"openai/gpt-5-mini"``.  Processor lists hold processors, workflows,
+        functions made with ``@processor``, or are functions of the request context that return such a list.
+        *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
+
+        Raises ``ProcessorDefinitionError``, naming the list and the place in it, and ``DefinitionError`` for the rest.
+        """
+        if not id:
+            raise DefinitionError("an agent needs an id", hint='Agent("support", model=...)')
+        if max_steps < 1:
+            raise DefinitionError(f"agent {id!r} has max_steps={max_steps}", hint="a run has at least one step")
+        self.id = id
+        self.description = description
+        self.instructions = instructions
+        self.model = resolve_model(model)
+        self.tools: Mapping[str, Tool[Any]] = tools_by_name(tools)
+        self.input_processors = input_processors
+        self.output_processors = output_processors
+        self.error_processors = error_processors
+        self.memory = memory
+        self.max_processor_retries = max_processor_retries
+        self.max_steps = max_steps
+        self.model_settings = model_settings
+        self.provider_options = provider_options
+        self.tool_concurrency = tool_concurrency
+        self.raise_on_tripwire = raise_on_tripwire
+        self.runtime = runtime if runtime is not None else Runtime()
+        self._own: Pipelines | None = None
+        self._loops: dict[int, tuple[Pipelines, Workflow[LoopState, LoopState]]] = {}
+        if self.is_static:
+            self._own = self.pipelines_of()
+
+    # -- looking at it
+
+    @property
+    def is_static(self) -> bool:
+        """
+        Whether the processor lists are the same for every request.
+        """
+        lists = (self.input_processors, self.output_processors, self.error_processors)
+        return not any(callable(each) for each in lists)
+
+    @property
+    def workflow(self) -> Workflow[LoopState, LoopState]:
+        """
+        The agent loop as a workflow, to print and draw.
+
+        Where a list is a function of the request context, it is drawn without that list's processors.
+        """
+        return self.loop_of(self._own if self._own is not None else self.pipelines_of(fixed_only=True))
+
+    @property
+    def processor_workflows(self) -> tuple[Workflow[Any, Any], ...]:
+        """
+        Each processor list as a workflow: ``<agent>-input-processor`` and so on.
+        """
+        pipelines = self._own if self._own is not None else self.pipelines_of(fixed_only=True)
+        return pipelines.workflows
+
+    def as_step(self) -> Step[Any, str]:
+        """
+        Return the agent as a step that takes a prompt, or messages, and returns the answer's text.
+
+        A tripwire of the agent blocks the run that contains the step.
+        """
+        return Step(id=self.id, execute=self._as_step, kind="agent", output_type=str, owner=self, body=self.workflow)
+
+    async def _as_step(self, ctx: StepContext[Any]) -> str:
+        call = await prepare(self, ctx.input, {"request_context": ctx.request_context}, emit=None, streaming=False)
+        result = await call.run()
+        ctx.scope.violations.extend(result.violations)
+        ctx.scope.usage = ctx.scope.usage + result.usage
+        if result.tripwire is not None:
+            raise Tripwire(result.tripwire)
+        result.raise_for_status()
+        return result.text
+
+    # -- running it
+
+    async def generate(self, messages: Any, **options: Any) -> AgentResult:
+        """
+        Answer *messages* (a text, a message, or several) and return the whole result.
+
+        *options* are those of :class:`~procession.agents.options.CallOptions`.  A tripwire is in the result, unless
+        ``raise_on_tripwire``.  Raises ``ProcessorError`` where a processor failed and ``ModelError`` where the model
+        did.
+        """
+        call = await prepare(self, messages, _checked(options), emit=None, streaming=False)
+        result = await call.run()
+        return call.unwrapped(result)
+
+    def generate_sync(self, messages: Any, **options: Any) -> AgentResult:
+        """
+        Do what ``generate`` does, from code that is not asynchronous.
+        """
+
+        async def main() -> AgentResult:
+            return await self.generate(messages, **options)
+
+        return anyio.run(main)
+
+    def stream(self, messages: Any, *, replay: bool = True, **options: Any) -> AgentStream:
+        """
+        Answer *messages* chunk by chunk: ``async with agent.stream("Hi") as stream: ...``.
+
+        *options* are those of ``generate``.  With ``replay=False`` chunks are not kept for readers that join late, so
+        that memory stays flat.
+        """
+
+        async def start(emit: Any) -> Call:
+            return await prepare(self, messages, _checked(options), emit=emit, streaming=True)
+
+        return AgentStream(start, replay=replay)
+
+    # -- what calls share
+
+    def pipelines_of(
+        self,
+        *,
+        input: Sequence[Any] | None = None,
+        output: Sequence[Any] | None = None,
+        error: Sequence[Any] | None = None,
+        prepare_step: Any = None,
+        fixed_only: bool = False,
+    ) -> Pipelines:
+        """
+        Return the pipelines of one set of lists, the agent's own where none is given.
+        """
+        if input is output is error is prepare_step is None and self._own is not None:
+            return self._own
+
+        def own(configured: ProcessorList, given: Sequence[Any] | None) -> Sequence[Any]:
+            if given is not None:
+                return given
+            return () if callable(configured) else configured
+
+        return Pipelines(
+            self.id,
+            input=own(self.input_processors, input),
+            output=own(self.output_processors, output),
+            error=own(self.error_processors, error),
+            before=self.memory.input_processors() if self.memory is not None else (),
+            after=self.memory.output_processors() if self.memory is not None else (),
+            prepare_step=prepare_step,
+        )
+
+    def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]:
+        """
+        Return the loop round *pipelines*, built once for the agent's own.
+        """
+        known = self._loops.get(id(pipelines))
+        if known is not None:
+            return known[1]
+        loop = build_loop(self.id, pipelines)
+        if pipelines is self._own:
+            self._loops[id(pipelines)] = (pipelines, loop)
+        return loop
+
+    def __repr__(self) -> str:
+        return f"Agent({self.id!r}, model={self.model.id!r})"
+
+
+_KNOWN = frozenset(CallOptions.__annotations__)
+
+
+def _checked(options: dict[str, Any]) -> CallOptions:
+    unknown = set(options) - _KNOWN
+    if unknown:
+        raise DefinitionError(
+            f"unknown option {sorted(unknown)[0]!r}", hint=f"a call takes {', '.join(sorted(_KNOWN))}"
+        )
+    checked: CallOptions = options  # type: ignore[assignment]  # its names are checked above
+    return checked

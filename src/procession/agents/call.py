@@ -1,0 +1,285 @@
+"""
+Call: one call of an agent, from its options to its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from procession.agents.commit import commit_marks, drop_pending, log_not_saved
+from procession.agents.options import CallOptions
+from procession.agents.output import AgentResult, AgentStatus
+from procession.agents.pipelines import Pipelines
+from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
+from procession.agents.state import LoopState
+from procession.agents.toolset import tools_by_name
+from procession.errors import InputError, ProcessionError, RunCancelled, StepError, TripwireError
+from procession.ids import new_id
+from procession.messages.chunks import Chunk, ErrorChunk, TripwireChunk, TripwireInfo
+from procession.messages.message_list import MessageList
+from procession.models.model import LanguageModel
+from procession.models.router import resolve_model
+from procession.processors.hooks import Hook
+from procession.processors.memory.memory import Memory
+from procession.processors.processor import FunctionProcessor
+from procession.runtime.run import RunResult
+from procession.runtime.runtime import Runtime
+from procession.steps.request_context import RequestContext
+from procession.steps.scope import Outcome, RequestScope
+from procession.tools.tool import Tool
+from procession.workflows.workflow import Workflow
+
+__all__ = ["Call", "prepare"]
+
+Emit = Callable[[Chunk], Awaitable[None] | None]
+USER_TAG = "user-provided"
+
+
+class Caller(Protocol):
+    """
+    What a call needs of the agent that is called.
+    """
+
+    id: str
+    instructions: str
+    model: LanguageModel
+    tools: Mapping[str, Tool[Any]]
+    memory: Memory | None
+    max_processor_retries: int | None
+    max_steps: int
+    model_settings: Mapping[str, Any] | None
+    provider_options: Mapping[str, Any] | None
+    tool_concurrency: int
+    raise_on_tripwire: bool
+    runtime: Runtime
+
+    @property
+    def is_static(self) -> bool: ...
+    def pipelines_of(
+        self,
+        *,
+        input: Sequence[Any] | None = None,
+        output: Sequence[Any] | None = None,
+        error: Sequence[Any] | None = None,
+        prepare_step: Any = None,
+    ) -> Pipelines: ...
+    def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]: ...
+
+
+class Call:
+    """
+    One call: its state, and the run that drives it.
+    """
+
+    __slots__ = ("agent", "loop", "options", "result", "state")
+
+    def __init__(self, agent: Caller, state: LoopState, loop: Any, options: CallOptions) -> None:
+        self.agent = agent
+        self.state = state
+        self.loop = loop
+        self.options = options
+        self.result: AgentResult | None = None
+
+    async def run(self) -> AgentResult:
+        """
+        Drive the loop to its end and return the result; what went wrong is in it.
+        """
+        state = self.state
+        run = self.agent.runtime.create_run(self.loop, scope=state.scope, detail=False, replay=False)
+        try:
+            outcome: RunResult[Any] = await run.start(state)
+        except BaseException:  # the task is being cancelled
+            drop_pending(state.scope)
+            raise
+        state.scope.usage = state.scope.usage + state.usage
+        error: ProcessionError | None = state.error
+        status: AgentStatus = "failed" if error is not None else "completed"
+        saved: Outcome = "model_failed" if error is not None else "completed"
+        if outcome.tripwire is not None:
+            status, saved, error = "blocked", "blocked", None
+            self._trip(outcome.tripwire)
+            await state.send(TripwireChunk(outcome.tripwire, state.scope.run_id))
+        elif outcome.error is not None:
+            status, saved = "failed", "failed"
+            error = _own_error(outcome.error)
+            await state.send(ErrorChunk(error))
+        elif outcome.status != "success":
+            status, saved = "aborted", "cancelled"
+            error = RunCancelled(f"run {state.scope.run_id} was cancelled")
+        try:
+            await commit_marks(state.scope, saved)
+        except Exception as failure:
+            if saved not in ("completed", "model_failed"):  # the run's own end stands
+                log_not_saved(state.scope.run_id, failure)
+            else:
+                status, saved = "failed", "failed"
+                error = _own_error(failure)
+                await state.send(ErrorChunk(error))
+        self.result = self._result(status, error)
+        await self._tell(self.result, finished=status in ("completed", "failed") and saved != "failed")
+        return self.result
+
+    def _trip(self, tripwire: TripwireInfo) -> None:
+        """
+        Leave what was accepted, and no rejected text (D13).
+        """
+        state = self.state
+        state.tripwire = tripwire
+        state.finish_reason = "other"
+        attempt = state.attempt
+        if attempt is not None:
+            if state.steps and state.steps[-1] is attempt.step:
+                state.steps = state.steps[:-1]
+            state.messages.restore_response(state.response_id, attempt.before)
+        elif state.finished:  # the turn was rejected as a whole
+            for step in state.steps:
+                step.text = ""
+            state.messages.restore_response(state.response_id, None)
+
+    def _result(self, status: AgentStatus, error: ProcessionError | None) -> AgentResult:
+        state = self.state
+        steps = tuple(state.steps)
+        blocked = status == "blocked"
+        return AgentResult(
+            run_id=state.scope.run_id,
+            status=status,
+            text="".join(step.text for step in steps),
+            final_text=steps[-1].text if steps else "",
+            finish_reason="other" if blocked else state.finish_reason,
+            usage=state.usage,
+            steps=steps,
+            rejected=tuple(state.rejected),
+            tripwire=state.tripwire,
+            violations=tuple(state.scope.violations),
+            messages=() if blocked else tuple(state.messages.view("response")),
+            error=error,
+        )
+
+    async def _tell(self, result: AgentResult, *, finished: bool) -> None:
+        settings = self.state.settings
+        if result.error is not None and settings.on_error is not None:
+            await _awaited(settings.on_error(result.error))
+        if finished and settings.on_finish is not None:
+            await _awaited(settings.on_finish(result))
+
+    def unwrapped(self, result: AgentResult) -> AgentResult:
+        """
+        Return the result, or raise what the caller asked to be told by raising.
+        """
+        if result.error is not None:
+            raise result.error
+        if result.tripwire is not None and self.options.get("raise_on_tripwire", self.agent.raise_on_tripwire):
+            raise TripwireError(result.tripwire)
+        return result
+
+
+async def _awaited(waiting: Any) -> None:
+    if hasattr(waiting, "__await__"):
+        await waiting
+
+
+def _own_error(error: Exception) -> ProcessionError:
+    if isinstance(error, ProcessionError):
+        return error
+    wrapped = StepError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+async def prepare(
+    agent: Caller, messages: Any, options: CallOptions, *, emit: Emit | None, streaming: bool
+) -> Call:
+    """
+    Merge the agent's settings with the call's and lay out the messages.
+
+    Raises ``InputError`` and ``DefinitionError`` for what cannot work.
+    """
+    context = options.get("request_context")
+    request_context = context if isinstance(context, RequestContext) else RequestContext(context)
+    lists = [
+        await _resolved(options.get(name, getattr(agent, name)), request_context) if name in options else None
+        for name in ("input_processors", "output_processors", "error_processors")
+    ]
+    if not agent.is_static:
+        for index, name in enumerate(("input_processors", "output_processors", "error_processors")):
+            if lists[index] is None:
+                lists[index] = await _resolved(getattr(agent, name), request_context)
+    prepare_step = options.get("prepare_step")
+    pipelines = agent.pipelines_of(
+        input=lists[0],
+        output=lists[1],
+        error=lists[2],
+        prepare_step=FunctionProcessor(prepare_step, Hook.INPUT_STEP, id="prepare-step") if prepare_step else None,
+    )
+    scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
+    scope.resources["agent"] = agent
+    message_list = _message_list(agent, messages, options, scope)
+    state = LoopState(
+        settings=_settings(agent, options, pipelines.user_handles_errors, streaming),
+        pipelines=pipelines,
+        scope=scope,
+        messages=message_list,
+        emit=emit,
+    )
+    scope.resources["write_data"] = state.write_data
+    scope.resources["messages"] = message_list
+    return Call(agent, state, agent.loop_of(pipelines), options)
+
+
+async def _resolved(configured: Any, request_context: RequestContext) -> Sequence[Any]:
+    if callable(configured):
+        configured = configured(request_context)
+        if hasattr(configured, "__await__"):
+            configured = await configured
+    found: Sequence[Any] = configured
+    return found
+
+
+def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: RequestScope) -> MessageList:
+    thread, resource = options.get("thread"), options.get("resource")
+    in_use = agent.memory is not None and thread is not None
+    if agent.memory is not None and (thread is None) != (resource is None):
+        raise InputError(
+            f"agent {agent.id!r} has a memory, and the call names only a {'thread' if thread else 'resource'}",
+            hint="give both thread= and resource=, or neither",
+        )
+    if agent.memory is not None and thread is not None and resource is not None:
+        scope.resources["memory"] = agent.memory.use(thread, resource, options.get("memory_options"))
+    made = MessageList(thread_id=thread if in_use else None, resource_id=resource if in_use else None)
+    instructions = options.get("instructions", agent.instructions)
+    if instructions:
+        made.add_system(instructions)
+    if options.get("context"):
+        made.add(options["context"], "context")
+    if options.get("system"):
+        made.add_system(options["system"], USER_TAG)
+    made.add(messages, "input")
+    return made
+
+
+def _settings(agent: Caller, options: CallOptions, user_handles_errors: bool, streaming: bool) -> RunSettings:
+    tools = agent.tools
+    given = options.get("tools")
+    if given:
+        tools = {**tools, **tools_by_name(given)}
+    limit = options.get("max_processor_retries", agent.max_processor_retries)
+    model = options.get("model")
+    return RunSettings(
+        agent_id=agent.id,
+        model=resolve_model(model) if model is not None else agent.model,
+        tools=tools,
+        tool_choice=options.get("tool_choice", "auto"),
+        active_tools=options.get("active_tools"),
+        model_settings=merged(agent.model_settings, options.get("model_settings")),
+        provider_options=merged(agent.provider_options, options.get("provider_options")),
+        max_steps=options.get("max_steps", agent.max_steps),
+        max_retries=limit,
+        max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
+        tool_concurrency=agent.tool_concurrency,
+        streaming=streaming,
+        on_chunk=options.get("on_chunk"),
+        on_step_finish=options.get("on_step_finish"),
+        on_finish=options.get("on_finish"),
+        on_error=options.get("on_error"),
+    )

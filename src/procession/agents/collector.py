@@ -1,0 +1,132 @@
+"""
+Collector: the processed chunks of one model call, put together to the parts of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from procession.messages.chunks import (
+    Chunk,
+    FileChunk,
+    ReasoningDelta,
+    ReasoningEnd,
+    SourceChunk,
+    TextDelta,
+    ToolCall,
+)
+from procession.messages.parts import DataPart, FilePart, Part, ReasoningPart, SourcePart, TextPart, ToolCallPart
+
+__all__ = ["Collector"]
+
+
+class Collector:
+    """
+    Collects what came out of the stream chain: its text, its tool calls, and the parts in their order.
+    """
+
+    __slots__ = ("_block", "_kind", "_parts", "_pieces", "_signature", "reasoning", "text", "tool_calls")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        """The pieces of text, in order."""
+        self.reasoning: list[str] = []
+        self.tool_calls: list[ToolCall] = []
+        self._parts: list[Part] = []
+        self._pieces: list[str] = []
+        self._kind = ""
+        self._block = ""
+        self._signature: str | None = None
+
+    def add(self, chunk: Chunk) -> None:
+        """
+        Take one processed chunk.
+        """
+        kind = type(chunk)
+        if kind is TextDelta:
+            if self._kind != "text" or self._block != chunk.id:  # type: ignore[attr-defined]
+                self._close()
+                self._kind, self._block = "text", chunk.id  # type: ignore[attr-defined]
+            self._pieces.append(chunk.text)  # type: ignore[attr-defined]
+            self.text.append(chunk.text)  # type: ignore[attr-defined]
+            return
+        take = _OTHERS.get(kind)
+        if take is not None:
+            take(self, chunk)
+
+    def add_data(self, part: DataPart) -> None:
+        """
+        Take data that a processor or a tool wrote.
+        """
+        self._close()
+        self._parts.append(part)
+
+    def parts(self) -> list[Part]:
+        """
+        Return the parts collected so far and begin anew; text and tool calls stay.
+        """
+        self._close()
+        parts, self._parts = self._parts, []
+        return parts
+
+    def _close(self) -> None:
+        if self._pieces:
+            joined = "".join(self._pieces)
+            if self._kind == "text":
+                if joined:
+                    self._parts.append(TextPart(joined))
+            else:
+                self._parts.append(ReasoningPart(joined, self._signature))
+                self._signature = None
+            self._pieces = []
+        self._kind = ""
+
+    def _add_reasoning(self, chunk: ReasoningDelta) -> None:
+        if self._kind != "reasoning" or self._block != chunk.id:
+            self._close()
+            self._kind, self._block = "reasoning", chunk.id
+        if chunk.redacted is not None:
+            self._close()
+            self._parts.append(ReasoningPart("", chunk.signature, chunk.redacted))
+            return
+        self._signature = chunk.signature or self._signature
+        self._pieces.append(chunk.text)
+        self.reasoning.append(chunk.text)
+
+    def _end_reasoning(self, chunk: ReasoningEnd) -> None:
+        self._signature = chunk.signature or self._signature
+        self._close()
+
+    def _add_tool_call(self, chunk: ToolCall) -> None:
+        self._close()
+        self.tool_calls.append(chunk)
+        self._parts.append(
+            ToolCallPart(
+                chunk.tool_call_id,
+                chunk.tool_name,
+                chunk.args,
+                provider_executed=chunk.provider_executed,
+                provider_metadata=chunk.provider_metadata,
+            )
+        )
+
+    def _add_file(self, chunk: FileChunk) -> None:
+        self._close()
+        self._parts.append(FilePart(chunk.data, chunk.media_type, chunk.filename, chunk.provider_metadata))
+
+    def _add_source(self, chunk: SourceChunk) -> None:
+        self._close()
+        kind: Literal["url", "document"] = "document" if chunk.source_type == "document" else "url"
+        self._parts.append(
+            SourcePart(chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata)
+        )
+
+
+_OTHERS: dict[type[Chunk], Callable[[Collector, Any], None]] = {
+    ReasoningDelta: Collector._add_reasoning,
+    ReasoningEnd: Collector._end_reasoning,
+    ToolCall: Collector._add_tool_call,
+    FileChunk: Collector._add_file,
+    SourceChunk: Collector._add_source,
+}

@@ -1,0 +1,45 @@
+"""
+What is saved once the outcome is known (D34): each mark that a processor left is told how the request ended.
+"""
+
+from __future__ import annotations
+
+from procession.steps.scope import Outcome, RequestScope
+
+__all__ = ["commit_marks", "drop_pending", "log_not_saved"]
+
+
+async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
+    """
+    Let every mark save, or not, in the order in which the marks were left; each once.
+
+    Raises what the first store raised that failed; what callbacks left to be awaited is awaited all the same.
+    """
+    marks, scope.marks = scope.marks, []
+    try:
+        for mark in marks:
+            await mark.commit(outcome)
+    finally:
+        pending, scope.pending = scope.pending, []
+        for waiting in pending:
+            await waiting
+
+
+def drop_pending(scope: RequestScope) -> None:
+    """
+    Give up what callbacks left to be awaited: the run was cancelled.
+    """
+    pending, scope.pending = scope.pending, []
+    for waiting in pending:
+        close = getattr(waiting, "close", None)
+        if close is not None:
+            close()
+
+
+def log_not_saved(run_id: str, error: Exception) -> None:
+    """
+    Say that a store failed after a run that had been stopped anyway.
+    """
+    import structlog
+
+    structlog.get_logger("procession.agents").warning("not saved", run_id=run_id, error=type(error).__name__)

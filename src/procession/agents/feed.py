@@ -1,0 +1,112 @@
+"""
+Feed: the chunks of a run on their way from the loop to its readers.
+
+The loop appends to a list, a reader takes what is new: no channel, no task per chunk.  A reader may join late and then
+sees everything from the beginning; the loop waits once the slowest reader is 64 chunks behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable
+
+import anyio
+
+from procession.messages.chunks import Chunk
+
+__all__ = ["Feed"]
+
+AHEAD = 64
+"""How many chunks the loop may be ahead of the slowest reader."""
+
+
+class Feed:
+    """
+    One writer, any number of readers.
+
+    With ``replay=False`` what every reader has seen is dropped, so that memory stays flat; a late reader then begins
+    where the slowest one stands.
+    """
+
+    __slots__ = ("_base", "_chunks", "_closed", "_moved", "_new", "_readers", "_replay")
+
+    def __init__(self, *, replay: bool = True) -> None:
+        self._chunks: list[Chunk] = []
+        self._base = 0
+        self._readers: dict[object, int] = {}
+        self._closed = False
+        self._replay = replay
+        self._new: anyio.Event | None = None
+        self._moved: anyio.Event | None = None
+
+    def put(self, chunk: Chunk) -> Awaitable[None] | None:
+        """
+        Add a chunk; returns something to await where the readers are far behind.
+        """
+        self._chunks.append(chunk)
+        if self._new is not None:
+            self._new.set()
+            self._new = None
+        if len(self._chunks) >= AHEAD and self._behind() >= AHEAD:
+            return self.caught_up()
+        return None
+
+    def close(self) -> None:
+        """
+        There will be no more chunks.
+        """
+        self._closed = True
+        if self._new is not None:
+            self._new.set()
+            self._new = None
+
+    async def read(self) -> AsyncIterator[Chunk]:
+        """
+        Yield every chunk, from the first one that is kept to the last one to come.
+        """
+        reader = object()
+        position = self._readers[reader] = self._base
+        try:
+            while True:
+                end = self._base + len(self._chunks)
+                if position < end:
+                    batch = self._chunks[position - self._base :]
+                    position = self._readers[reader] = end
+                    self._progress()
+                    for chunk in batch:
+                        yield chunk
+                elif self._closed:
+                    return
+                else:
+                    if self._new is None:
+                        self._new = anyio.Event()
+                    await self._new.wait()
+        finally:
+            del self._readers[reader]
+            self._progress()
+
+    def _behind(self) -> int:
+        """
+        How far the slowest reader is behind; nobody is waited for before somebody reads.
+        """
+        if not self._readers:
+            return 0
+        return self._base + len(self._chunks) - min(self._readers.values())
+
+    def _progress(self) -> None:
+        if not self._replay and self._readers:
+            seen = min(self._readers.values()) - self._base
+            if seen > 0:
+                del self._chunks[:seen]
+                self._base += seen
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
+
+    async def caught_up(self) -> None:
+        """
+        Wait until no reader is far behind.
+        """
+        while self._behind() >= AHEAD:
+            if self._moved is None:
+                self._moved = anyio.Event()
+            await self._moved.wait()

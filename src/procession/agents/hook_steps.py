@@ -1,0 +1,188 @@
+"""
+The loop's hook nodes: each makes its payload, runs the processors' workflow, and takes over what they decided.
+"""
+
+from __future__ import annotations
+
+from procession.agents.answer import answer_instead
+from procession.agents.errors import tell_error
+from procession.agents.retry import send_back
+from procession.agents.state import Attempt, LoopState
+from procession.errors import ModelError
+from procession.messages.chunks import TripwireInfo
+from procession.processors.payloads import (
+    APIErrorPayload,
+    HookPayload,
+    InputPayload,
+    InputStepPayload,
+    LLMRequestPayload,
+    LLMResponsePayload,
+    OutputStepPayload,
+)
+from procession.steps.signals import Bail, Tripwire
+from procession.steps.step import InlineRun
+
+__all__ = [
+    "api_error", "input_step", "llm_request", "llm_response", "output_step", "process_input", "run_hook",
+]  # fmt: skip
+
+
+async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPayload) -> None:
+    """
+    Run the processors that take part in the payload's hook.
+
+    A verdict that asks for another attempt, within the budget, ends the attempt here: the loop turns once more (D14).
+    """
+    hook = payload.hook
+    workflow = state.pipelines.get(hook)
+    if workflow is None:
+        return
+    try:
+        await run.call(workflow, payload, path, state.pipelines.only[hook])
+    except Tripwire as verdict:
+        if not (verdict.info.retry and state.attempt is not None and await send_back(state, verdict.info)):
+            raise
+        raise Bail(state) from None
+    if state.scope.replacement is not None and not state.finished:
+        await answer_instead(state, state.scope.replacement)
+        raise Bail(state)
+
+
+async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_input``: once, before the first step.
+    """
+    before = any(message.role == "user" for message in state.messages.view("input"))
+    await run_hook(state, run, path, InputPayload(state.messages))
+    if before and not any(message.role == "user" for message in state.messages.view("input")):
+        emptied_by = state.scope.resources.get("emptied_by")
+        info = TripwireInfo(
+            "No user message is left: processors removed them all.", False, {"kind": "nothing_left"}, emptied_by
+        )
+        raise Tripwire(info)
+    return state
+
+
+async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_input_step``: before each model call.
+    """
+    attempt = await state.open()
+    payload = InputStepPayload(
+        state.messages,
+        model=attempt.model,
+        tools=attempt.tools,
+        tool_choice=attempt.tool_choice,
+        active_tools=attempt.active_tools,
+        provider_options=attempt.provider_options,
+        model_settings=attempt.model_settings,
+        structured_output=attempt.structured_output,
+        message_id=state.response_id,
+        step_number=state.step_number,
+        steps=state.seen_steps(),
+        retry_count=state.retries,
+    )
+    await run_hook(state, run, path, payload)
+    attempt.model = payload.model
+    attempt.tools = payload.tools
+    attempt.tool_choice = payload.tool_choice
+    attempt.active_tools = payload.active_tools
+    attempt.provider_options = payload.provider_options
+    attempt.model_settings = payload.model_settings
+    attempt.structured_output = payload.structured_output
+    attempt.before = state.messages.get_by_id(state.response_id)
+    return state
+
+
+async def llm_request(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_llm_request``: the prompt, just before the call.
+    """
+    attempt = await state.open()
+    payload = LLMRequestPayload(
+        state.messages,
+        prompt=state.prompts.build(state.messages),
+        model=attempt.model,
+        step_number=state.step_number,
+        steps=state.seen_steps(),
+        retry_count=state.retries,
+    )
+    await run_hook(state, run, path, payload)
+    attempt.prompt = payload.prompt
+    attempt.response = payload.response
+    return state
+
+
+async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_llm_response``: after the call, cached or not.
+    """
+    attempt = _attempt(state)
+    payload = LLMResponsePayload(
+        state.messages,
+        chunks=tuple(attempt.chunks),
+        from_cache=attempt.from_cache,
+        model=attempt.model,
+        request=attempt.request,
+        step_number=state.step_number,
+        steps=state.seen_steps(),
+        retry_count=state.retries,
+    )
+    await run_hook(state, run, path, payload)
+    return state
+
+
+async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_api_error``: where the call failed; a retry within the budget turns the loop once more (D21).
+    """
+    attempt = _attempt(state)
+    error = attempt.error
+    if error is None:
+        return state
+    payload = APIErrorPayload(
+        state.messages,
+        error=error,
+        can_retry=state.api_retries < state.settings.max_api_retries,
+        step_number=state.step_number,
+        steps=state.seen_steps()[: state.step_number],
+        retry_count=state.api_retries,
+    )
+    await run_hook(state, run, path, payload)
+    if payload.retry and payload.can_retry:
+        await send_back(state, None)
+        raise Bail(state)
+    await tell_error(state, error)
+    return state
+
+
+async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_output_step``: what the step said, before its tools run.
+    """
+    attempt = _attempt(state)
+    step = attempt.step
+    payload = OutputStepPayload(
+        state.messages,
+        text=step.text,
+        message_id=state.response_id,
+        finish_reason=attempt.finish_reason,
+        tool_calls=step.tool_calls,
+        usage=attempt.usage,
+        provider_metadata=attempt.provider_metadata,
+        step_number=state.step_number,
+        steps=state.seen_steps(),
+        retry_count=state.retries,
+    )
+    version = state.messages.version
+    await run_hook(state, run, path, payload)
+    if state.messages.version != version:
+        state.step_texts_stale = True
+    return state
+
+
+def _attempt(state: LoopState) -> Attempt:
+    attempt = state.attempt
+    if attempt is None:
+        raise ModelError("there is no model call to look at")  # the loop's order makes this impossible
+    return attempt

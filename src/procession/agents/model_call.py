@@ -1,0 +1,228 @@
+"""
+The model call: the request goes out, and each chunk of the answer passes the stream's processors as it comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from procession.agents.errors import tell_error
+from procession.agents.later_prompt import LaterPrompt
+from procession.agents.retry import send_back
+from procession.agents.state import Attempt, LoopState
+from procession.errors import ModelError, ProcessionError
+from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart
+from procession.messages.serial import from_data
+from procession.messages.parts import StepStartPart
+from procession.models.model import ModelRequest, ToolSpec
+from procession.processors.hooks import Hook
+from procession.steps.signals import Bail, Tripwire
+from procession.steps.step import InlineRun
+
+__all__ = ["model_call"]
+
+
+async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Ask the model, or replay the response that a processor gave, and put the answer into the messages.
+
+    A model's failure is kept on the attempt: ``process_api_error`` decides on it.
+    """
+    attempt = await state.open()
+    keep = state.pipelines.get(Hook.LLM_RESPONSE) is not None
+    if keep:
+        attempt.chunks = []
+    try:
+        if attempt.response is not None:
+            attempt.from_cache = True
+            await _answer(state, attempt, _replayed(attempt.response), keep)
+        else:
+            stream = attempt.model.stream(_request(state, attempt))
+            try:
+                await _answer(state, attempt, stream, keep, StepStart(state.response_id))
+            finally:
+                close = getattr(stream, "aclose", None)
+                if close is not None:
+                    await close()
+    except Tripwire as verdict:
+        if verdict.info.retry and await send_back(state, verdict.info):
+            raise Bail(state) from None
+        raise
+    _settle(state, attempt)
+    if attempt.error is not None and state.pipelines.get(Hook.API_ERROR) is None:
+        await tell_error(state, attempt.error)
+    return state
+
+
+def _request(state: LoopState, attempt: Attempt) -> ModelRequest:
+    request = ModelRequest(
+        messages=attempt.prompt if attempt.prompt is not None else LaterPrompt(state.prompts, state.messages),
+        tools=_specs(state, attempt) if attempt.tools and attempt.tool_choice != "none" else (),
+        tool_choice=attempt.tool_choice,
+        settings=attempt.model_settings,
+        provider_options=attempt.provider_options,
+        streaming=state.settings.streaming,
+    )
+    attempt.request = request
+    return request
+
+
+def _specs(state: LoopState, attempt: Attempt) -> tuple[ToolSpec, ...]:
+    """
+    Return what the model is told of the tools; the same object as long as they stay the same.
+    """
+    key = (attempt.tools, attempt.active_tools)
+    if state.specs is not None and state.specs[0][0] is key[0] and state.specs[0][1] is key[1]:
+        return state.specs[1]
+    active = attempt.active_tools
+    specs = tuple(
+        ToolSpec(tool.name, tool.description, tool.parameters)
+        for tool in attempt.tools.values()
+        if active is None or tool.name in active
+    )
+    state.specs = (key, specs)
+    return specs
+
+
+async def _replayed(response: Any) -> AsyncIterator[Chunk]:
+    chunks = response["chunks"] if isinstance(response, Mapping) else response
+    for chunk in chunks:
+        yield chunk if isinstance(chunk, Chunk) else from_data(chunk)
+
+
+async def _answer(
+    state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk], keep: bool, opening: StepStart | None = None
+) -> None:
+    """
+    Take the answer in.  This is the loop that runs once per chunk: nothing in it that need not be.
+
+    *opening* goes to the reader once the model has begun to answer, or has failed to.
+    """
+    chain = state.chain
+    fast = chain.fast if chain is not None else None
+    collect = attempt.collector.add
+    emit = state.emit
+    plain = chain is None and state.on_chunk is None
+    try:
+        async for chunk in stream:
+            if opening is not None:
+                await _open(state, attempt, opening, keep)
+                opening = None
+            if keep:
+                attempt.chunks.append(chunk)
+            kind = type(chunk)
+            if kind is Finish:
+                await _finish(state, attempt, chunk)  # type: ignore[arg-type]
+            elif kind is ResponseMetadata:
+                if chain is not None:
+                    await chain.push(chunk)  # processors see it, clients do not
+            elif plain:
+                collect(chunk)
+                if emit is not None:
+                    waiting = emit(chunk)
+                    if waiting is not None:
+                        await waiting
+            elif fast is not None and state.on_chunk is None:
+                out = fast(chunk)
+                if out is not None:
+                    collect(out)  # type: ignore[arg-type]
+                    if emit is not None:
+                        waiting = emit(out)  # type: ignore[arg-type]
+                        if waiting is not None:
+                            await waiting
+            else:
+                await _deliver(state, attempt, chunk)
+        if chain is not None:
+            for chunk in await chain.flush():
+                collect(chunk)
+                await state.send(chunk)
+    except Tripwire:
+        if not state.settings.streaming:
+            await _drain(state, attempt, stream)
+        raise
+    except ProcessionError as error:
+        if not isinstance(error, ModelError):
+            raise
+        if opening is not None:
+            await _open(state, attempt, opening, keep)
+        _failed(attempt, error, keep)
+    except Exception as error:
+        if opening is not None:
+            await _open(state, attempt, opening, keep)
+        wrapped = ModelError(str(error) or type(error).__name__, kind="other")
+        wrapped.__cause__ = error
+        _failed(attempt, wrapped, keep)
+
+
+async def _open(state: LoopState, attempt: Attempt, opening: StepStart, keep: bool) -> None:
+    if keep:
+        attempt.chunks.append(opening)
+    if state.heard:
+        await _deliver(state, attempt, opening)
+
+
+async def _deliver(state: LoopState, attempt: Attempt, chunk: Chunk) -> None:
+    for out in await state.deliver(chunk):
+        attempt.collector.add(out)
+
+
+async def _finish(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
+    attempt.finish_reason = chunk.reason
+    attempt.usage = chunk.usage
+    attempt.provider_metadata = chunk.provider_metadata
+    state.usage = state.usage + chunk.usage
+    if state.chain is not None and chunk.reason not in ("tool-calls", "error"):
+        held = await state.chain.push(chunk)
+        for out in held if isinstance(held, list) else [held]:
+            if out is not None and type(out) is not Finish:  # text that a guard let go of
+                attempt.collector.add(out)
+                await state.send(out)
+
+
+async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk]) -> None:
+    """
+    Read the rest of an answer that is complete already, so that its tokens are counted (D13).
+    """
+    async for chunk in stream:
+        if type(chunk) is Finish:
+            state.usage = state.usage + chunk.usage
+
+
+def _failed(attempt: Attempt, error: ModelError, keep: bool) -> None:
+    attempt.error = error
+    attempt.finish_reason = "error"
+    if keep:
+        attempt.chunks.append(ErrorChunk(error))
+
+
+def _ends_on_border(attempt: Attempt) -> bool:
+    before = attempt.before
+    return before is None or isinstance(before.parts[-1], StepStartPart)
+
+
+def _settle(state: LoopState, attempt: Attempt) -> None:
+    """
+    Put the answer into the messages and the step, which the coming hooks see as the current one (D16).
+    """
+    collector = attempt.collector
+    step = attempt.step
+    if attempt.error is None:
+        nothing = not (collector.text or collector.tool_calls or collector.reasoning)
+        if attempt.finish_reason == "error" or (attempt.finish_reason == "other" and nothing):
+            attempt.error = ModelError(
+                f"the model's stream ended with the reason {attempt.finish_reason!r} and no answer", kind="stream"
+            )
+            attempt.finish_reason = "error"
+    if attempt.error is None:
+        parts = collector.parts()
+        if parts:
+            border = state.step_number > 0 and not _ends_on_border(attempt)
+            state.messages.append_response(parts, message_id=state.response_id, new_step=border)
+        step.text = "".join(collector.text)
+        step.tool_calls = tuple(collector.tool_calls)
+    step.reasoning = "".join(collector.reasoning)
+    step.finish_reason = attempt.finish_reason
+    step.usage = attempt.usage
+    step.provider_metadata = attempt.provider_metadata
+    state.steps.append(step)

@@ -1,0 +1,112 @@
+"""
+AgentResult: what a run of an agent came to, and AgentStep, one model call of it with its tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from procession.errors import ProcessionError, TripwireError
+from procession.messages.chunks import ToolCall, ToolError, ToolResult, TripwireInfo
+from procession.messages.message import Message
+from procession.messages.usage import NO_USAGE, Usage
+from procession.messages.value import Value
+from procession.processors.violation import Violation
+
+__all__ = ["AgentResult", "AgentStatus", "AgentStep", "TurnResult"]
+
+AgentStatus = Literal["completed", "blocked", "failed", "suspended", "aborted"]
+
+
+class AgentStep:
+    """
+    One model call and what became of it: its text, its tool calls and their results.
+    """
+
+    __slots__ = (
+        "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "step_number", "text",
+        "tool_calls", "tool_results", "tripwire", "usage", "warnings",
+    )  # fmt: skip
+
+    def __init__(self, step_number: int, message_id: str) -> None:
+        self.step_number = step_number
+        self.message_id = message_id
+        self.text = ""
+        """The text as delivered, after the processors."""
+        self.reasoning = ""
+        self.finish_reason = "unknown"
+        self.usage: Usage = NO_USAGE
+        self.tool_calls: Sequence[ToolCall] = ()
+        self.tool_results: Sequence[ToolResult | ToolError] = ()
+        self.tripwire: TripwireInfo | None = None
+        """Of a rejected attempt: why it was rejected."""
+        self.provider_metadata: Mapping[str, Any] | None = None
+        self.warnings: Sequence[Any] = ()
+        self.object: Any = None
+
+    def __repr__(self) -> str:
+        return f"AgentStep({self.step_number}, {self.finish_reason!r}, text={self.text!r})"
+
+
+class TurnResult(Value):
+    """
+    The turn as ``process_output_result`` is shown it.
+    """
+
+    text: str
+    finish_reason: str
+    steps: Sequence[AgentStep]
+    usage: Usage
+
+
+class AgentResult(Value, kw_only=True):
+    """
+    What a run of an agent came to.
+    """
+
+    run_id: str
+    status: AgentStatus
+    text: str
+    """The accepted text of all steps, as delivered (D37)."""
+    final_text: str
+    """The text of the last step."""
+    finish_reason: str
+    usage: Usage
+    """Every model call of the run, rejected ones included."""
+    steps: Sequence[AgentStep]
+    """The accepted steps."""
+    rejected: Sequence[AgentStep] = ()
+    """The attempts that were sent back or failed."""
+    tripwire: TripwireInfo | None = None
+    object: Any = None
+    violations: Sequence[Violation] = ()
+    """Everything that guards found, and what became of it (D36)."""
+    messages: Sequence[Message] = ()
+    """This turn's response."""
+    warnings: Sequence[Any] = ()
+    error: ProcessionError | None = None
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """
+        The tool calls of all accepted steps.
+        """
+        return tuple(call for step in self.steps for call in step.tool_calls)
+
+    @property
+    def tool_results(self) -> tuple[ToolResult | ToolError, ...]:
+        """
+        The tool results of all accepted steps.
+        """
+        return tuple(result for step in self.steps for result in step.tool_results)
+
+    def raise_for_status(self) -> AgentResult:
+        """
+        Return the result, or raise what stopped the run: ``TripwireError`` or the run's error.
+        """
+        if self.error is not None:
+            raise self.error
+        if self.tripwire is not None:
+            raise TripwireError(self.tripwire)
+        return self

@@ -1,0 +1,120 @@
+"""
+Pipelines: an agent's processor lists and its memory, as one workflow per list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from procession.processors.chain import chain, owners, processor_steps
+from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
+from procession.processors.log import log_once
+from procession.processors.stream_plan import StreamPlan, stream_plan
+from procession.steps.step import Step
+from procession.workflows.workflow import Workflow
+
+__all__ = ["Pipelines"]
+
+_INPUT = (Hook.INPUT, Hook.INPUT_STEP, Hook.LLM_REQUEST, Hook.LLM_RESPONSE)
+_OUTPUT = (Hook.OUTPUT_STREAM, Hook.OUTPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_RESULT)
+
+
+class Pipelines:
+    """
+    The workflow that each hook runs: memory first on the way in and last on the way out.
+    """
+
+    __slots__ = ("_by_hook", "error", "input", "only", "output", "stream", "tells_tool_errors", "user_handles_errors")
+
+    def __init__(
+        self,
+        agent_id: str,
+        *,
+        input: Sequence[Any] = (),
+        output: Sequence[Any] = (),
+        error: Sequence[Any] = (),
+        before: Sequence[Any] = (),
+        after: Sequence[Any] = (),
+        prepare_step: Any = None,
+        default_error: Sequence[Any] = (),
+    ) -> None:
+        """
+        Build the workflows of one set of lists.
+
+        *before* and *after* are framework processors, such as memory's, around the user's own lists.
+
+        Raises ``ProcessorDefinitionError``, naming the list and the place in it.
+        """
+        own_input = processor_steps(input, where="input_processors")
+        own_output = processor_steps(output, where="output_processors")
+        own_error = processor_steps(error, where="error_processors")
+        _warn_of_idle(own_input, INPUT_HOOKS, "input_processors")
+        _warn_of_idle(own_output, OUTPUT_HOOKS, "output_processors")
+        ahead = processor_steps(before, where="memory")
+        behind = processor_steps(after, where="memory")
+        last = processor_steps([prepare_step], where="prepare_step") if prepare_step is not None else []
+        self.input: Workflow[Any, Any] | None = chain([*ahead, *own_input, *last], f"{agent_id}-input-processor")
+        self.output: Workflow[Any, Any] | None = chain([*own_output, *behind], f"{agent_id}-output-processor")
+        handlers = _with_hook([*own_input, *own_output, *own_error], Hook.API_ERROR)
+        self.user_handles_errors = bool(handlers)
+        """Whether the user configured a processor with ``process_api_error`` (D14)."""
+        defaults = [step for step in processor_steps(default_error, where="error_processors") if step.id not in {s.id for s in handlers}]
+        self.error: Workflow[Any, Any] | None = chain([*handlers, *defaults], f"{agent_id}-error-processor")
+        self.stream: StreamPlan | None = stream_plan(self.output)
+        self.tells_tool_errors = any(
+            getattr(owner, "process_tool_errors", False) for owner in owners([*own_output, *behind])
+        )
+        self._by_hook: dict[Hook, Workflow[Any, Any]] = {}
+        for hooks, workflow in ((_INPUT, self.input), (_OUTPUT, self.output), ((Hook.API_ERROR,), self.error)):
+            for hook in hooks:
+                if workflow is not None and hook.value in workflow.as_step().hooks:
+                    self._by_hook[hook] = workflow
+        self.only: dict[Hook, frozenset[str]] = {hook: frozenset({hook.value}) for hook in Hook}
+
+    def get(self, hook: Hook) -> Workflow[Any, Any] | None:
+        """
+        Return the workflow to run at *hook*, or ``None`` where no processor takes part.
+        """
+        return self._by_hook.get(hook)
+
+    @property
+    def workflows(self) -> tuple[Workflow[Any, Any], ...]:
+        """
+        The lists as workflows, those that are not empty.
+        """
+        return tuple(each for each in (self.input, self.output, self.error) if each is not None)
+
+
+def _with_hook(steps: Sequence[Step[Any, Any]], hook: Hook) -> list[Step[Any, Any]]:
+    """
+    Return the steps that have *hook*, each instance once (D21).
+    """
+    found: list[Step[Any, Any]] = []
+    seen: set[int] = set()
+    for step in steps:
+        if hook.value in step.hooks and id(step.owner) not in seen:
+            seen.add(id(step.owner))
+            found.append(step)
+    taken: set[str] = set()
+    return [step if step.id not in taken and not taken.add(step.id) else _renamed(step, taken) for step in found]  # type: ignore[func-returns-value]
+
+
+def _renamed(step: Step[Any, Any], taken: set[str]) -> Step[Any, Any]:
+    number = 2
+    while f"{step.id}-{number}" in taken:
+        number += 1
+    taken.add(f"{step.id}-{number}")
+    return step.renamed(f"{step.id}-{number}")
+
+
+def _warn_of_idle(steps: Sequence[Step[Any, Any]], hooks: frozenset[Hook], where: str) -> None:
+    for step in _leaves(steps):
+        if step.hooks and not any(hook.value in step.hooks for hook in hooks):
+            log_once(step.owner.id, f"none of its hooks runs in {where}", hooks=sorted(step.hooks))
+
+
+def _leaves(steps: Sequence[Step[Any, Any]]) -> Iterator[Step[Any, Any]]:
+    for step in steps:
+        if step.kind == "processor":
+            yield step

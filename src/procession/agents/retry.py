@@ -1,0 +1,51 @@
+"""
+Sending a step back: by a processor, with its reason as feedback, or after a model call that failed (D14, D15).
+"""
+
+from __future__ import annotations
+
+from procession.agents.state import LoopState
+from procession.messages.chunks import StepFinish, TripwireInfo
+from procession.messages.usage import NO_USAGE
+
+__all__ = ["send_back"]
+
+FEEDBACK = (
+    "[Processor Feedback] Your previous response was not accepted: {reason}. "
+    "Please try again with the feedback in mind."
+)
+"""The wording is part of the contract (D15)."""
+
+
+async def send_back(state: LoopState, verdict: TripwireInfo | None) -> bool:
+    """
+    Roll the attempt back and make ready for another; return whether the budget allowed it.
+
+    *verdict* is a processor's, or ``None`` after a failed model call, which has a budget of its own.
+    """
+    attempt = state.attempt
+    if attempt is None:
+        return False
+    if verdict is not None:
+        limit = state.settings.max_retries
+        if limit is None or state.retries - state.api_retries >= limit:
+            return False
+        state.feedback = FEEDBACK.format(reason=verdict.reason)
+    text = "".join(attempt.collector.text)
+    attempt.step.tripwire = verdict
+    state.roll_back(attempt)
+    if verdict is None:
+        state.api_retries += 1
+    await state.deliver(
+        StepFinish(
+            "retry",
+            True,
+            text if verdict is not None else "",
+            attempt.usage if verdict is not None else NO_USAGE,
+            state.response_id,
+            verdict.reason if verdict is not None else None,
+            verdict.processor_id if verdict is not None else None,
+            verdict.metadata if verdict is not None else None,
+        )
+    )
+    return True

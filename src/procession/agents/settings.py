@@ -1,0 +1,59 @@
+"""
+RunSettings: what one call of an agent is made with, the agent's own settings and the call's merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from procession.messages.chunks import Chunk
+from procession.messages.value import Value
+from procession.models.model import LanguageModel
+from procession.tools.tool import Tool
+
+__all__ = ["DEFAULT_API_RETRIES", "DEFAULT_MAX_STEPS", "Callback", "RunSettings", "merged"]
+
+DEFAULT_MAX_STEPS = 5
+"""Steps of a run where nothing else is said (the documents' default)."""
+
+DEFAULT_API_RETRIES = 10
+"""Failed model calls that may be tried again where a processor handles them (D14)."""
+
+Callback: TypeAlias = Callable[..., Awaitable[None] | None]
+
+
+class RunSettings(Value, kw_only=True):
+    """
+    What one call of an agent is made with.
+    """
+
+    agent_id: str
+    model: LanguageModel
+    tools: Mapping[str, Tool[Any]]
+    tool_choice: Any = "auto"
+    active_tools: Sequence[str] | None = None
+    model_settings: Mapping[str, Any] | None = None
+    provider_options: Mapping[str, Any] | None = None
+    structured_output: Any = None
+    max_steps: int = DEFAULT_MAX_STEPS
+    max_retries: int | None = None
+    """How often processors may send a step back; ``None`` for never (D14)."""
+    max_api_retries: int = 0
+    tool_concurrency: int = 10
+    streaming: bool = False
+    """Whether the caller reads the answer as it comes."""
+    on_chunk: Callable[[Chunk], Any] | None = None
+    on_step_finish: Callback | None = None
+    on_finish: Callback | None = None
+    on_error: Callback | None = None
+
+
+def merged(*settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """
+    Merge mappings key by key, later ones over earlier ones; ``None`` deletes a key (D7).
+    """
+    together: dict[str, Any] = {}
+    for each in settings:
+        together.update(each or {})
+    return {key: value for key, value in together.items() if value is not None} or None

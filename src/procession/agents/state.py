@@ -1,0 +1,270 @@
+"""
+LoopState: what goes round the agent loop, and Attempt, one try at one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from procession.agents.collector import Collector
+from procession.agents.output import AgentStep
+from procession.agents.pipelines import Pipelines
+from procession.agents.settings import RunSettings
+from procession.errors import ModelError
+from procession.ids import new_id
+from procession.messages.chunks import Chunk, DataChunk, Start, TripwireInfo
+from procession.messages.message import Message, SystemMessage
+from procession.messages.message_list import MessageList
+from procession.messages.parts import DataPart, Part, StepStartPart
+from procession.messages.prompt import PromptMessage
+from procession.messages.to_prompt import PromptBuilder
+from procession.messages.usage import NO_USAGE, Usage
+from procession.messages.window import Window
+from procession.models.model import LanguageModel, ToolSpec
+from procession.processors.hooks import Hook
+from procession.processors.stream import StreamChain
+from procession.steps.scope import RequestScope
+
+__all__ = ["FEEDBACK_TAG", "Attempt", "LoopState"]
+
+FEEDBACK_TAG = "processor-retry-feedback"
+_STEP_START: tuple[Part, ...] = (StepStartPart(),)
+
+
+class Attempt:
+    """
+    One try at one step: what the model is asked with, and what it answered.
+    """
+
+    __slots__ = (
+        "active_tools", "before", "chunks", "collector", "error", "finish_reason", "from_cache", "model",
+        "model_settings", "outcomes", "prompt", "provider_metadata", "provider_options", "request", "response",
+        "step", "structured_output", "tool_choice", "tools", "usage",
+    )  # fmt: skip
+
+    def __init__(self, settings: RunSettings, step: AgentStep, before: Message | None) -> None:
+        self.model: LanguageModel = settings.model
+        self.tools: Mapping[str, Any] = settings.tools
+        self.tool_choice: Any = settings.tool_choice
+        self.active_tools: Sequence[str] | None = settings.active_tools
+        self.provider_options = settings.provider_options
+        self.model_settings = settings.model_settings
+        self.structured_output = settings.structured_output
+        self.step = step
+        self.before = before
+        """The response message as it was before this attempt, to go back to."""
+        self.prompt: Sequence[PromptMessage] | None = None
+        self.response: Any = None
+        """What a processor gave in place of the model's answer."""
+        self.from_cache = False
+        self.request: Any = None
+        self.collector = Collector()
+        self.chunks: list[Chunk] = []
+        """The model's own chunks, kept where a processor wants them."""
+        self.finish_reason = "unknown"
+        self.usage: Usage = NO_USAGE
+        self.provider_metadata: Mapping[str, Any] | None = None
+        self.error: ModelError | None = None
+        self.outcomes: Sequence[Any] = ()
+        """What became of the tool calls, in call order."""
+
+
+class LoopState:
+    """
+    What goes round the agent loop.
+    """
+
+    __slots__ = (
+        "api_retries",
+        "attempt",
+        "chain",
+        "emit",
+        "error",
+        "feedback",
+        "finish_reason",
+        "finished",
+        "heard",
+        "messages",
+        "on_chunk",
+        "on_step_finish",
+        "pipelines",
+        "prompts",
+        "rejected",
+        "response_id",
+        "retries",
+        "scope",
+        "settings",
+        "specs",
+        "started",
+        "step_number",
+        "step_texts_stale",
+        "steps",
+        "system",
+        "system_seen",
+        "tripwire",
+        "usage",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        settings: RunSettings,
+        pipelines: Pipelines,
+        scope: RequestScope,
+        messages: MessageList,
+        emit: Callable[[Chunk], Awaitable[None] | None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.pipelines = pipelines
+        self.scope = scope
+        self.messages = messages
+        self.emit = emit
+        """Takes chunks to the reader, or ``None`` where nobody reads."""
+        self.on_chunk = settings.on_chunk
+        self.on_step_finish = settings.on_step_finish
+        self.prompts = PromptBuilder()
+        self.chain = StreamChain(pipelines.stream, scope, messages) if pipelines.stream is not None else None
+        self.heard = self.chain is not None or emit is not None or self.on_chunk is not None
+        """Whether anybody sees the chunks: a processor, a reader, a callback."""
+        self.response_id = new_id()
+        self.system_seen: tuple[SystemMessage, ...] = ()
+        """All system messages as they were when the last attempt began: where they still are, nothing is reset."""
+        self.system: tuple[SystemMessage, ...] = ()
+        """The untagged system messages as they were when the loop began (D23)."""
+        self.steps: list[AgentStep] = []
+        self.rejected: list[AgentStep] = []
+        self.step_number = 0
+        self.retries = 0
+        """Attempts of this step so far that were sent back, whatever caused them (D16)."""
+        self.api_retries = 0
+        """Failed model calls of this step that were tried again: their own budget (D14)."""
+        self.feedback: str | None = None
+        self.usage: Usage = NO_USAGE
+        self.attempt: Attempt | None = None
+        self.started = False
+        self.finished = False
+        self.finish_reason = "unknown"
+        self.tripwire: TripwireInfo | None = None
+        self.error: ModelError | None = None
+        self.step_texts_stale = False
+        self.specs: tuple[Any, tuple[ToolSpec, ...]] | None = None
+        """What the model was last told of the tools, and for which tools."""
+
+    # -- steps
+
+    def seen_steps(self) -> Sequence[AgentStep]:
+        """
+        Return the steps so far as a snapshot of constant cost.
+        """
+        return Window(self.steps, 0, len(self.steps))
+
+    async def open(self) -> Attempt:
+        """
+        Return the attempt in hand, beginning one where there is none.
+        """
+        attempt = self.attempt
+        if attempt is not None:
+            return attempt
+        if not self.started:
+            self.started = True
+            self.system = self.messages.system(None)
+            await self.send(Start(self.scope.run_id, self.response_id, self.settings.agent_id))
+        else:
+            if self.messages.system_messages is not self.system_seen:
+                self.messages.reset_untagged_system(self.system)
+            if self.step_number and not self.retries and self.pipelines.get(Hook.INPUT_STEP) is not None:
+                self._mark_border()
+        if self.feedback is not None:
+            self.messages.clear_system(FEEDBACK_TAG)
+            self.messages.add_system(self.feedback, FEEDBACK_TAG)
+            self.feedback = None
+        self.system_seen = self.messages.system_messages
+        step = AgentStep(self.step_number, self.response_id)
+        attempt = self.attempt = Attempt(self.settings, step, self.messages.get_by_id(self.response_id))
+        if self.chain is not None:
+            self.chain.begin(step_number=self.step_number, steps=self.seen_steps(), retry_count=self.retries)
+        return attempt
+
+    def _mark_border(self) -> None:
+        """
+        Put the border between two steps into the answer now, where a hook looks before the model has answered.
+        """
+        answer = self.messages.get_by_id(self.response_id)
+        if answer is not None and not isinstance(answer.parts[-1], StepStartPart):
+            self.messages.append_response(_STEP_START, message_id=self.response_id)
+
+    def accept(self) -> None:
+        """
+        The step stands: its feedback goes, and the next one begins with full budgets.
+        """
+        if self.retries:
+            self.messages.clear_system(FEEDBACK_TAG)
+        self.step_number += 1
+        self.retries = 0
+        self.api_retries = 0
+        self.attempt = None
+
+    def roll_back(self, attempt: Attempt) -> None:
+        """
+        Take an attempt's text and tool calls out of the messages and the steps; its usage stays counted (D15).
+        """
+        if self.steps and self.steps[-1] is attempt.step:
+            self.steps = self.steps[:-1]  # a copy: hooks may still hold a view of the list that had it
+        self.messages.restore_response(self.response_id, attempt.before)
+        if self.chain is not None:
+            self.chain.discard()
+        step = attempt.step
+        step.text = "".join(attempt.collector.text)
+        step.finish_reason = "retry"
+        step.usage = attempt.usage
+        step.tool_calls = tuple(attempt.collector.tool_calls)
+        self.rejected.append(step)
+        self.retries += 1
+        self.attempt = None
+
+    # -- chunks
+
+    async def send(self, chunk: Chunk) -> None:
+        """
+        Take a chunk to the reader, past no processor.
+        """
+        if self.on_chunk is not None:
+            await _call(self.on_chunk, chunk)
+        if self.emit is not None:
+            waiting = self.emit(chunk)
+            if waiting is not None:
+                await waiting
+
+    async def deliver(self, chunk: Chunk, sender: str | None = None) -> list[Chunk]:
+        """
+        Pass a chunk through the stream's processors, take what comes out to the reader, and return it.
+        """
+        chain = self.chain
+        out: Any = chunk
+        if chain is not None:
+            out = chain.fast(chunk) if chain.fast is not None and sender is None else await chain.push(chunk, sender)
+        if out is None:
+            return []
+        chunks: list[Chunk] = out if isinstance(out, list) else [out]
+        for each in chunks:
+            await self.send(each)
+        return chunks
+
+    async def write_data(self, chunk: Chunk, sender: str | None = None) -> None:
+        """
+        Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).
+        """
+        for each in await self.deliver(chunk, sender):
+            if isinstance(each, DataChunk) and not each.transient:
+                part = DataPart(each.type, each.data, each.id)
+                attempt = self.attempt
+                if attempt is not None and attempt.step not in self.steps[-1:]:
+                    attempt.collector.add_data(part)
+                else:
+                    self.messages.append_response((part,), message_id=self.response_id)
+
+
+async def _call(function: Callable[..., Any], *args: Any) -> Any:
+    waiting = function(*args)
+    return await waiting if hasattr(waiting, "__await__") else waiting

@@ -1,0 +1,117 @@
+"""
+The end of a step, and of the run: what is told to the reader, and whether the loop turns once more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from procession.agents.hook_steps import run_hook
+from procession.agents.output import AgentStep, TurnResult
+from procession.agents.state import LoopState
+from procession.agents.tool_calls import pending
+from procession.messages.chunks import Finish, StepFinish
+from procession.messages.message import Message
+from procession.messages.parts import StepStartPart, TextPart
+from procession.processors.payloads import OutputResultPayload
+from procession.steps.step import InlineRun
+
+__all__ = ["continues", "finish_step", "output_result", "refresh_texts"]
+
+_LAST = frozenset({"stop", "error", "length", "content-filter"})
+_NO_TOOLS = frozenset({"error", "length", "content-filter"})
+
+
+async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Accept the step and tell the reader.
+    """
+    attempt = state.attempt
+    if attempt is None:
+        return state
+    step = attempt.step
+    reason = state.finish_reason = attempt.finish_reason
+    waiting = pending(attempt.outcomes)
+    called = any(not call.provider_executed for call in step.tool_calls)
+    wants_more = not waiting and ((called and reason not in _NO_TOOLS) or reason not in _LAST)
+    failed = attempt.error is not None
+    if failed:
+        state.steps = state.steps[:-1]
+    state.finished = failed or not wants_more or len(state.steps) >= state.settings.max_steps
+    if state.heard:
+        await state.deliver(StepFinish(reason, not state.finished, step.text, attempt.usage, state.response_id))
+    state.accept()
+    if state.on_step_finish is not None:
+        told = state.on_step_finish(step)
+        if told is not None:
+            await told
+    return state
+
+
+def continues(state: LoopState) -> bool:
+    """
+    Whether the loop turns once more.
+    """
+    return not state.finished
+
+
+async def output_result(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_output_result``: once, after the last step.
+    """
+    if state.step_texts_stale:
+        refresh_texts(state)
+    result = TurnResult(
+        "".join(step.text for step in state.steps), state.finish_reason, state.seen_steps(), state.usage
+    )
+    version = state.messages.version
+    await run_hook(state, run, path, OutputResultPayload(state.messages, result=result, steps=state.seen_steps()))
+    if state.messages.version != version:
+        refresh_texts(state)
+    return state
+
+
+async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Tell the reader that the run is over.
+    """
+    final = state.steps[-1].text if state.steps else ""
+    await state.send(Finish(state.finish_reason, state.usage, final, state.scope.run_id))
+    return state
+
+
+def refresh_texts(state: LoopState) -> None:
+    """
+    Read the steps' texts from the messages again, which processors have edited (D37).
+
+    A step's text is what stands between two step borders; what was added behind the last one belongs to the last step.
+    """
+    texts = _texts(state.messages.view("response"))
+    steps: list[AgentStep] = state.steps
+    if not steps:
+        return
+    for index, step in enumerate(steps):
+        step.text = texts[index] if index < len(texts) else ""
+    if len(texts) > len(steps):
+        steps[-1].text = "".join(texts[len(steps) - 1 :])
+
+
+def _texts(messages: Any) -> list[str]:
+    texts: list[str] = []
+    current: list[str] | None = None
+    first = True
+    message: Message
+    for message in messages:
+        if message.role != "assistant":
+            continue
+        for part in message.parts:
+            if isinstance(part, StepStartPart):
+                texts.append("".join(current or []))
+                current = []
+            elif isinstance(part, TextPart):
+                current = [] if current is None else current
+                current.append(part.text)
+            first = False
+    if current is not None or not first:
+        texts.append("".join(current or []))
+    return texts

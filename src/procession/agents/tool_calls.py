@@ -1,0 +1,164 @@
+"""
+Tool calls: the tools of one step run at the same time, their results are taken in the order of the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from procession.agents.hook_steps import run_hook
+from procession.agents.state import Attempt, LoopState
+from procession.errors import ToolArgumentsError
+from procession.messages.chunks import ToolCall, ToolError, ToolResult
+from procession.messages.parts import ToolCallPart
+from procession.messages.value import Value
+from procession.processors.hooks import Hook
+from procession.processors.payloads import ToolResultPayload
+from procession.steps.pool import Pool
+from procession.steps.step import InlineRun
+from procession.tools.context import ToolContext
+from procession.tools.tool import Tool
+
+__all__ = ["pending", "run_and_take", "run_tools", "take_results"]
+
+GRACE = 5.0
+"""Seconds for which tools are waited for once the run is cancelled (D17)."""
+
+
+class ToolOutcome(Value):
+    """
+    What one tool call came to, before any processor saw it.
+    """
+
+    call: ToolCall
+    tool: Tool[Any] | None
+    result: Any = None
+    error: str | None = None
+    is_error: bool = False
+    pending: bool = False
+    """Whether the caller runs the tool: there is no result yet."""
+
+
+async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Run the tools that the step asks for.
+    """
+    attempt = state.attempt
+    if attempt is None or attempt.error is not None:
+        return state
+    calls = [call for call in attempt.step.tool_calls if not call.provider_executed]
+    if not calls:
+        return state
+    if len(calls) == 1:
+        attempt.outcomes = [await _run(state, attempt, calls[0])]
+        return state
+    results: list[Any] = [None] * len(calls)
+
+    async def one(index: int) -> None:
+        results[index] = await _run(state, attempt, calls[index])
+
+    await Pool(one, len(calls), state.settings.tool_concurrency).run(GRACE)
+    attempt.outcomes = results
+    return state
+
+
+async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Run the tools that the step asks for, and take their results where no processor looks at them.
+    """
+    attempt = state.attempt
+    if attempt is None or not attempt.step.tool_calls:
+        return state
+    await run_tools(state, run, path)
+    return await take_results(state, run, path)
+
+
+async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcome:
+    tools = attempt.tools
+    tool = tools.get(call.tool_name)
+    active = attempt.active_tools
+    if tool is None or (active is not None and call.tool_name not in active):
+        names = ", ".join(active if active is not None else tools) or "none"
+        return ToolOutcome(call, None, error=f'Tool "{call.tool_name}" not found. Available tools: {names}.')
+    if tool.client_side:
+        return ToolOutcome(call, tool, pending=True)
+    context = ToolContext(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        scope=state.scope,
+        messages=state.messages.view(),
+        emit=state.write_data,
+    )
+    try:
+        return ToolOutcome(call, tool, result=await tool.run(call.args, context))
+    except ToolArgumentsError as error:
+        return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
+    except Exception as error:
+        return ToolOutcome(call, tool, error=str(error) or type(error).__name__)
+
+
+async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    ``process_tool_result`` for each result, before anything is derived from it (D20); then it goes into the messages
+    and to the reader.
+    """
+    attempt = state.attempt
+    if attempt is None:
+        return state
+    taken: list[ToolResult | ToolError] = []
+    attempt.step.tool_results = taken
+    for outcome in attempt.outcomes:
+        if not outcome.pending:
+            await _take(state, run, path, outcome, taken)
+    return state
+
+
+async def _take(
+    state: LoopState, run: InlineRun, path: str, outcome: ToolOutcome, taken: list[ToolResult | ToolError]
+) -> None:
+    call = outcome.call
+    failed = outcome.error is not None
+    value = outcome.error if failed else outcome.result
+    if state.pipelines.get(Hook.TOOL_RESULT) is not None and (not failed or state.pipelines.tells_tool_errors):
+        payload = ToolResultPayload(
+            state.messages,
+            tool_name=call.tool_name,
+            tool_call_id=call.tool_call_id,
+            args=call.args,
+            result=value,
+            is_error=failed,
+            step_number=state.step_number,
+            steps=state.seen_steps(),
+            retry_count=state.retries,
+        )
+        await run_hook(state, run, path, payload)
+        value = payload.result
+    chunk: ToolResult | ToolError
+    if failed:
+        text = value if isinstance(value, str) else str(value)
+        part = ToolCallPart(call.tool_call_id, call.tool_name, call.args, "output-error", error_text=text, is_error=True)
+        chunk = ToolError(call.tool_call_id, call.tool_name, call.args, text)
+    else:
+        output = None
+        if outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
+            output = await outcome.tool.model_output(value)
+        part = ToolCallPart(
+            call.tool_call_id, call.tool_name, call.args, "result", value,
+            is_error=outcome.is_error, model_output=output,
+        )  # fmt: skip
+        chunk = ToolResult(call.tool_call_id, call.tool_name, call.args, value, outcome.is_error)
+    state.messages.update_tool_call(part)
+    if not state.heard:
+        taken.append(chunk)
+        return
+    for out in await state.deliver(chunk):
+        if isinstance(out, (ToolResult, ToolError)):
+            taken.append(out)
+
+
+def pending(outcomes: Sequence[ToolOutcome]) -> bool:
+    """
+    Whether a call waits for the caller to run its tool.
+    """
+    return any(outcome.pending for outcome in outcomes)

@@ -1,0 +1,180 @@
+"""
+The commands and their options.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, NoReturn
+
+import anyio
+import typer
+from rich.console import Console
+
+from procession.errors import ProcessionError, WorkflowDefinitionError
+
+__all__ = ["run_app"]
+
+app = typer.Typer(
+    name="procession",
+    help="Run, draw and check pipelines of steps and processors.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Format(StrEnum):
+    """
+    How a graph is drawn.
+    """
+
+    ascii = "ascii"
+    mermaid = "mermaid"
+    dot = "dot"
+    json = "json"
+
+
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="TARGET", help="A file or a module, with :name where it has several pipelines.")
+]
+
+
+def run_app(arguments: list[str]) -> NoReturn:
+    """
+    Run the command line on *arguments* and exit.
+    """
+    app(arguments, prog_name="procession")
+    raise SystemExit(0)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"procession {version('procession')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    target: TargetArgument,
+    input: Annotated[str, typer.Option("--input", metavar="FILE", help="JSON Lines to read; - for standard input.")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="FILE", help="Write the verdicts as JSON Lines; - for standard output."),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="How many messages are in flight at once.")] = 8,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Reply with this model, e.g. openai/gpt-5-mini.")
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Where an OpenAI-compatible server answers.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, metavar="N", help="How many messages the report lists.")] = 12,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Leave the report out.")] = False,
+) -> None:
+    """
+    Run a pipeline over a file of messages.
+
+    Exit status: 0 all passed, 3 something was blocked, 1 a message failed, 2 bad input; 2 goes before 1, 1 before 3.
+    """
+    from procession.cli.report import report
+    from procession.cli.run import Job, exit_code, score_corpora
+    from procession.cli.run import run as run_job
+
+    job = Job(
+        target=target, input=input, output=output, concurrency=concurrency, model=model, base_url=base_url, rows=rows
+    )
+    with _plain_errors():
+        outcome, loaded = anyio.run(run_job, job, _console(stderr=True))
+        if not quiet:
+            console = _console(stderr=output == "-")
+            others = anyio.run(score_corpora, job, loaded, _console(stderr=True))
+            report(console, outcome, others)
+        sys.stdout.flush()
+    raise typer.Exit(exit_code(outcome))
+
+
+@app.command()
+def graph(
+    target: TargetArgument,
+    format: Annotated[Format, typer.Option("--format", help="How it is drawn.")] = Format.ascii,
+    width: Annotated[int | None, typer.Option(min=20, metavar="N", help="Columns of the drawing.")] = None,
+    depth: Annotated[int | None, typer.Option(min=0, metavar="N", help="Levels of nested workflows to open.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Draw with ASCII characters alone.")] = False,
+) -> None:
+    """
+    Draw a workflow.
+    """
+    from procession.cli.graph import graph as draw
+
+    with _plain_errors():
+        sys.stdout.write(draw(target, format.value, width=width, depth=depth, plain=plain))
+        sys.stdout.flush()
+
+
+@app.command()
+def check(target: TargetArgument) -> None:
+    """
+    Say what is wrong with a workflow; exit status 1 where anything is.
+    """
+    from procession.cli.check import check as check_target
+
+    with _plain_errors():
+        checked = check_target(target)
+        typer.echo(str(checked))
+        sys.stdout.flush()
+    raise typer.Exit(1 if checked.errors else 0)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 110
+    return _Console(file=stream, width=width)
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """
+    Say what went wrong in a sentence, without a traceback, and exit.
+    """
+    try:
+        yield
+    except WorkflowDefinitionError as error:
+        _fail(error.message, None)
+    except ProcessionError as error:
+        _fail(error.message, error.hint)
+    except BrokenPipeError:
+        # Whoever read the output has gone.  What is still in the buffer must not be written when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(141) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None
+
+
+def _fail(message: str, hint: str | None) -> NoReturn:
+    typer.echo(f"procession: {message}", err=True)
+    if hint:
+        typer.echo(f"  hint: {hint}", err=True)
+    raise typer.Exit(2)

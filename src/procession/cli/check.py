@@ -1,0 +1,68 @@
+"""
+``procession check``: what is wrong with a target's workflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from procession.cli.target import load_target, workflow_of
+from procession.errors import Finding, WorkflowDefinitionError
+from procession.workflows.workflow import Workflow
+from procession.workflows.workflow import check as find
+
+__all__ = ["Checked", "check"]
+
+
+class Checked:
+    """
+    What was found in one target.
+    """
+
+    def __init__(self, name: str, findings: Sequence[Finding], steps: int = 0) -> None:
+        self.name = name
+        self.findings = tuple(findings)
+        self.steps = steps
+
+    @property
+    def errors(self) -> int:
+        """
+        How many findings are errors.
+        """
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    def __str__(self) -> str:
+        lines = [str(finding) for finding in self.findings]
+        if self.errors:
+            lines.append(f"{self.name}: {_count(self.errors, 'error')}, {_count(self._warnings, 'warning')}")
+        else:
+            after = f" ({_count(self._warnings, 'warning')})" if self.findings else ""
+            lines.append(f"{self.name}: nothing wrong in {_count(self.steps, 'step')}{after}")
+        return "\n".join(lines)
+
+    @property
+    def _warnings(self) -> int:
+        return len(self.findings) - self.errors
+
+
+def check(target: str) -> Checked:
+    """
+    Return the findings of what *target* names, nested workflows included.
+
+    Raises ``TargetError`` where it names nothing.
+    """
+    try:
+        workflow = workflow_of(load_target(target))
+    except WorkflowDefinitionError as error:  # it was committed while it was imported
+        return Checked(error.workflow_id, error.findings)
+    findings = [*find(workflow)]
+    steps = 0
+    for step in workflow.walk_steps():
+        steps += 1
+        if isinstance(step.body, Workflow):
+            findings += [each for each in find(step.body) if str(each) not in {str(found) for found in findings}]
+    return Checked(workflow.id, findings, steps)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,3 @@
+"""
+What is said: messages, their parts, and the chunks of a stream.
+"""

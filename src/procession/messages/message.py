@@ -1,0 +1,141 @@
+"""
+Message: one turn of a conversation, and the draft in which a processor edits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from procession.errors import MessageError
+from procession.ids import new_id
+from procession.messages.parts import Part, Parts, TextPart
+from procession.messages.value import Value
+
+__all__ = ["ROLES", "Message", "Role", "SystemMessage"]
+
+Role = Literal["user", "assistant", "system", "tool", "signal"]
+ROLES: frozenset[str] = frozenset(get_args(Role))
+
+
+class SystemMessage(Value):
+    """
+    An instruction to the model.  ``tag`` says who owns it: ``None`` is the agent's, ``memory`` is memory's.
+    """
+
+    text: str
+    tag: str | None = None
+
+
+class Message(Value):
+    """
+    One turn of a conversation: who said it and the parts it is made of.
+
+    A message is a value.  ``with_text``, ``with_parts`` and ``with_metadata`` return changed copies with the same id.
+
+    >>> message = Message.user("Where is my parcel?")
+    >>> message.with_text("Where is it?").text
+    'Where is it?'
+    """
+
+    role: Role
+    parts: Parts
+    id: str
+    created_at: datetime
+    thread_id: str | None = None
+    resource_id: str | None = None
+    type: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    provider_metadata: Mapping[str, Any] | None = None
+
+    def __init__(
+        self,
+        role: Role,
+        parts: Iterable[Part] | str = (),
+        *,
+        id: str | None = None,
+        created_at: datetime | None = None,
+        thread_id: str | None = None,
+        resource_id: str | None = None,
+        type: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        provider_metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        if role not in ROLES:
+            raise MessageError(f"unknown role {role!r}", hint=f"a message's role is one of {', '.join(sorted(ROLES))}")
+        if isinstance(parts, str):
+            parts = (TextPart(parts),)
+        _set_role(self, role)
+        _set_parts(self, parts if isinstance(parts, Parts) else Parts(parts))
+        _set_id(self, id if id is not None else new_id())
+        _set_created_at(self, created_at if created_at is not None else datetime.now(UTC))
+        _set_thread_id(self, thread_id)
+        _set_resource_id(self, resource_id)
+        _set_type(self, type)
+        _set_metadata(self, metadata)
+        _set_provider_metadata(self, provider_metadata)
+
+    @classmethod
+    def user(cls, text: str, *, id: str | None = None) -> Message:
+        """
+        A user's message of one text part.
+        """
+        return cls("user", (TextPart(text),), id=id)
+
+    @classmethod
+    def assistant(cls, text: str, *, id: str | None = None) -> Message:
+        """
+        A model's message of one text part.
+        """
+        return cls("assistant", (TextPart(text),), id=id)
+
+    @property
+    def text(self) -> str:
+        """
+        The text parts, joined without anything between them.
+        """
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    def with_parts(self, parts: Iterable[Part]) -> Message:
+        """
+        Return this message with other *parts*.
+        """
+        return self.replace(parts=parts if isinstance(parts, Parts) else Parts(parts))
+
+    def with_text(self, text: str) -> Message:
+        """
+        Return this message with *text* as its only text part; every other part stays as it is (D19).
+
+        The text stands where the first text part stood, or at the end where there was none.
+        """
+        kept: list[Part] = []
+        placed = False
+        for part in self.parts:
+            if not isinstance(part, TextPart):
+                kept.append(part)
+            elif not placed:
+                kept.append(part.replace(text=text))
+                placed = True
+        if not placed:
+            kept.append(TextPart(text))
+        return self.with_parts(kept)
+
+    def with_metadata(self, **values: Any) -> Message:
+        """
+        Return this message with *values* merged into its metadata.
+        """
+        return self.replace(metadata={**(self.metadata or {}), **values})
+
+
+_set_role = Message.role.__set__  # type: ignore[attr-defined]
+_set_parts = Message.parts.__set__  # type: ignore[attr-defined]
+_set_id = Message.id.__set__  # type: ignore[attr-defined]
+_set_created_at = Message.created_at.__set__  # type: ignore[attr-defined]
+_set_thread_id = Message.thread_id.__set__  # type: ignore[union-attr]
+_set_resource_id = Message.resource_id.__set__  # type: ignore[union-attr]
+_set_type = Message.type.__set__  # type: ignore[union-attr]
+_set_metadata = Message.metadata.__set__  # type: ignore[union-attr]
+_set_provider_metadata = Message.provider_metadata.__set__  # type: ignore[union-attr]
+
+Messages = Sequence[Message]

@@ -1,0 +1,273 @@
+"""
+PatchingStore: a message store that says what a fork changed, and takes such changes over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from procession.errors import MergeConflict, MessageError
+from procession.messages.merge import (
+    MergeEntry,
+    MergeReport,
+    Secret,
+    merge_edits,
+    merge_system,
+    secrets_of,
+    without_secrets,
+)
+from procession.messages.message_store import MessageStore
+from procession.messages.patch import EMPTY_PATCH, Added, Change, Edited, Patch, Removed, SystemChange
+from procession.messages.redactions import dropped_redactions
+from procession.messages.texts import map_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from procession.messages.edits import RedactedSpans
+    from procession.messages.message import Message
+
+__all__ = ["PatchingStore"]
+
+Rival = tuple[int, str, Change]
+"""A change, and the branch that made it: its place in the order of declaration, and its name."""
+
+
+class PatchingStore(MessageStore):
+    """
+    Forks become patches, patches of several branches become one list again (D26).
+    """
+
+    __slots__ = ()
+
+    def diff(self) -> Patch:
+        """
+        Return what changed since this list was forked.
+
+        Raises ``MessageError`` for a list that is no fork.
+        """
+        log = self._log
+        if log is None:
+            raise MessageError("this message list is no fork, so nothing says what changed", hint="call fork() first")
+        system = SystemChange(self._base_system, self._system) if self._system is not self._base_system else None
+        if not log and system is None:
+            return EMPTY_PATCH
+        changes: list[Change] = []
+        added: list[int] = []
+        for message_id, (before, flags) in log.items():
+            position = self._position(message_id)
+            if position < 0:
+                if before is not None:
+                    changes.append(Removed(message_id))
+            elif before is None:
+                added.append(position)
+            elif self._items[position] is not before or self._flags[position] != flags:
+                changes.append(self._edited(message_id, before, flags, position))
+        anchor, last = None, -2
+        for position in sorted(added):
+            if position != last + 1:
+                anchor = self._items[position - 1].id if position else None
+            changes.append(Added(self._items[position], self._flags[position], anchor))
+            last = position
+        return Patch(changes, system)
+
+    def _edited(self, message_id: str, before: Message, flags: int, position: int) -> Edited:
+        after = self._items[position]
+        redacted = None
+        if self._redacted is not None and message_id in self._redacted:
+            known = self._redacted[message_id]
+            # Spans hold for one step only; after several, every difference counts as hidden.
+            redacted = known[2] if known is not None and known[0] is before and known[1] is after else True
+        now = self._flags[position]
+        return Edited(message_id, now if now != flags else None, before=before, after=after, redacted=redacted)
+
+    def apply(self, patch: Patch) -> MergeReport:
+        """
+        Take the changes of one *patch* over.
+
+        Raises ``MessageError`` where it does not fit these messages.
+        """
+        return self.merge({"": patch})
+
+    def merge(self, patches: Mapping[str, Patch], policy: str = "strictest") -> MergeReport:
+        """
+        Take the changes of several branches over, *patches* by branch name in declaration order.
+
+        With ``strictest`` remove goes before redact before rewrite and annotate, and two different rewrites of one
+        thing are a conflict; with ``priority`` the first branch wins there.  What a branch removed or hid stays
+        removed and hidden under either.
+
+        Raises ``MergeConflict`` naming the branches, ``MessageError`` where a patch does not fit these messages.
+        """
+        if policy not in ("strictest", "priority"):
+            raise MessageError(
+                f"a message list cannot merge with policy {policy!r}",
+                hint='it knows "strictest" and "priority"; "chain" and functions are the workflow\'s to run',
+            )
+        first_wins = policy == "priority"
+        report = MergeReport()
+        rivals: dict[str, list[Rival]] = {}
+        systems: list[tuple[str, SystemChange]] = []
+        hiding = False
+        for order, (branch, patch) in enumerate(patches.items()):
+            for change in patch.changes:
+                rivals.setdefault(change.id, []).append((order, branch, change))
+                hiding = hiding or (isinstance(change, Edited) and change.redacts)
+            if patch.system is not None:
+                systems.append((branch, patch.system))
+        secrets: list[Secret] = []
+        if hiding and len(patches) > 1:
+            secrets = secrets_of(patches, {i: m for i in rivals if (m := self.get_by_id(i)) is not None})
+        merged_system = merge_system(self._system, systems, report, first_wins=first_wins) if systems else self._system
+        plan = [self._settled(i, changes, secrets, report, first_wins) for i, changes in rivals.items()]
+        # Nothing is changed before everything is decided: a conflict leaves the list as it was.
+        self._set_system(merged_system)
+        removed: list[str] = []
+        added: list[Added] = []
+        moved = False
+        for message_id, outcome in zip(rivals, plan, strict=True):
+            if isinstance(outcome, Added):
+                added.append(outcome)
+            elif isinstance(outcome, Removed):
+                removed.append(message_id)
+            elif outcome is not None:
+                position = self._position(message_id)
+                message, flags, hidden = outcome
+                moved = moved or message.created_at != self._items[position].created_at
+                self._put(position, message, self._flags[position] if flags is None else flags, hidden)
+        if moved:
+            self._sort()
+        if added:
+            self._place(added)
+        if removed:
+            self._cut(sorted(self._position(message_id) for message_id in removed))
+        return report
+
+    def dropped_redactions(self, patches: Mapping[str, Patch], picked: MessageStore) -> list[str]:
+        """
+        Return the branches whose redactions, made in forks of this list, are not in force in *picked* (D25).
+        """
+        return list(dict.fromkeys(one.branch for one in dropped_redactions(self, patches, picked)))
+
+    def _settled(
+        self,
+        message_id: str,
+        changes: Sequence[Rival],
+        secrets: Sequence[Secret],
+        report: MergeReport,
+        first_wins: bool,
+    ) -> Added | Removed | tuple[Message, int | None, RedactedSpans | None] | None:
+        """
+        Decide what becomes of one message.
+        """
+        current = self.get_by_id(message_id)
+        if current is None:
+            return _settle_new(message_id, changes, secrets, report, first_wins)
+        remover = next((branch for _, branch, change in changes if isinstance(change, Removed)), None)
+        if remover is not None:
+            for _, branch, change in changes:
+                if isinstance(change, Removed):
+                    report.applied.append(MergeEntry(branch, "remove", message_id))
+                else:
+                    reason = f"{remover!r} removed the message"
+                    report.dropped.append(MergeEntry(branch, "rewrite", message_id, (), reason))
+            return Removed(message_id)
+        edits = [(order, branch, _as_edit(change, current)) for order, branch, change in changes]
+        flags = next((edit.flags for _, _, edit in edits if edit.flags is not None), None)
+        order, branch, only = edits[0]
+        if len(edits) == 1 and not any(secret.order != order for secret in secrets):
+            report.applied.append(MergeEntry(branch, "redact" if only.redacts else "rewrite", message_id))
+            hidden: RedactedSpans | None = only.redacted if only.before is current else only.redacts
+            return only.apply(current), flags, hidden
+        message = merge_edits(current, edits, secrets, report, first_wins=first_wins)
+        return message, flags, any(edit.redacts for _, _, edit in edits)
+
+    def _place(self, added: Sequence[Added]) -> None:
+        """
+        Put new messages behind the ones they name, in the order given, with times that agree with their places.
+        """
+        last = self._items[self._length - 1].id if self._length else None
+        if all(one.after == last for one in added):
+            for one in added:
+                self._append(_timed(one.message, self._newest, None), one.flags)
+            return
+        behind: dict[int, list[Added]] = {}
+        for one in added:
+            at = self._length
+            if one.after is None:
+                at = 0
+            elif (position := self._position(one.after)) >= 0:
+                at = position + 1
+            behind.setdefault(at, []).append(one)
+            self._touch(one.id, None, 0)
+        old, old_flags = self._items[: self._length], self._flags
+        items: list[Message] = []
+        flags = bytearray()
+        done = 0
+        for at in sorted(behind):
+            items += old[done:at]
+            flags += old_flags[done:at]
+            following = old[at].created_at if at < len(old) else None
+            for one in behind[at]:
+                items.append(_timed(one.message, items[-1].created_at if items else None, following))
+                flags.append(one.flags)
+            done = at
+        self._arrange(items + old[done:], flags + old_flags[done : len(old)])
+
+
+def _timed(message: Message, earliest: datetime | None, latest: datetime | None) -> Message:
+    """
+    Return *message* with a time between two others, its own one if that is.
+    """
+    time = message.created_at
+    if earliest is not None and time < earliest:
+        time = earliest
+    if latest is not None and time > latest:
+        time = latest
+    return message if time is message.created_at else message.replace(created_at=time)
+
+
+def _as_edit(change: Change, current: Message) -> Edited:
+    """
+    Read an addition of a message that is there by now as a change of it.
+    """
+    if isinstance(change, Added):
+        return Edited(change.id, change.flags, before=current, after=change.message)
+    assert isinstance(change, Edited)
+    return change
+
+
+def _settle_new(
+    message_id: str, changes: Sequence[Rival], secrets: Sequence[Secret], report: MergeReport, first_wins: bool
+) -> Added | None:
+    found: Added | None = None
+    finder = ""
+    for order, branch, change in changes:
+        if not isinstance(change, Added):
+            reason = "the message is not there any more"
+            report.dropped.append(MergeEntry(branch, "rewrite", message_id, (), reason))
+            continue
+        message = change.message
+        if secrets:
+
+            def clean(text: str, order: int = order) -> str:
+                return without_secrets(text, order, secrets)
+
+            parts, metadata = map_texts(message.parts, clean), map_texts(message.metadata, clean)
+            if parts is not message.parts or metadata is not message.metadata:
+                message = message.replace(parts=parts, metadata=metadata)
+        if found is None:
+            found, finder = Added(message, change.flags, change.after), branch
+        elif message != found.message:
+            if not first_wins:
+                raise MergeConflict(
+                    f"branches {finder!r} and {branch!r} added different messages with the id {message_id!r}",
+                    branches=(finder, branch),
+                    hint="give each message an id of its own",
+                )
+            reason = f"{finder!r} added another message with this id"
+            report.dropped.append(MergeEntry(branch, "add", message_id, (), reason))
+            continue
+        report.applied.append(MergeEntry(branch, "add", message_id))
+    return found

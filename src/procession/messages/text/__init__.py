@@ -1,0 +1,3 @@
+"""
+What guards share: normalising, spans, patterns.
+"""

@@ -1,0 +1,388 @@
+"""
+Normalise: what a text says once its spelling tricks are gone, and where each character of that came from.
+
+There are two uses.  ``fold`` makes the view in which detectors look: full-width digits are digits, invisible
+characters are not there, all dashes are one.  ``normalise`` makes a text to go on with: it is what
+``UnicodeNormalizer`` writes.  Both work on text that comes in pieces (``Folder``, ``Normaliser``), with the same
+result however it is cut.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from typing import Literal
+
+from procession.messages.text.segments import last_segment, segments
+from procession.messages.value import Value
+
+__all__ = ["INVISIBLE", "SAFE", "Folder", "Normalised", "Normaliser", "Offsets", "Profile", "fold", "is_emoji", "normalise"]
+
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""A character class of what is drawn as nothing: detectors do not see it."""
+
+_NOT_FOLDED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + INVISIBLE + "]")
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u02d7\ufe58\ufe63\uff0d"
+_EMOJI = re.compile(
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2934\u2935"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+
+
+def is_emoji(character: str) -> bool:
+    """
+    Whether *character* is an emoji code point (Unicode's blocks of pictographs and symbols, not its property).
+    """
+    return _EMOJI.match(character) is not None
+
+
+class Offsets:
+    """
+    For each character of a view of a text, where in the text it came from.  Costs nothing while both are the same.
+    """
+
+    __slots__ = ("_base", "_ends", "_size", "_starts")
+
+    def __init__(self) -> None:
+        self._base = 0
+        self._size = 0
+        self._starts: list[int] | None = None
+        self._ends: list[int] = []
+
+    def plain(self, count: int, at: int | None = None) -> None:
+        """
+        Add *count* characters that stand in the view as in the text, where they begin *at* (right behind the last).
+        """
+        if self._starts is None:
+            if at is None or at == self._base + self._size:
+                self._size += count
+                return
+            self._spell_out()
+        assert self._starts is not None
+        first = at if at is not None else (self._ends[-1] if self._ends else self._base)
+        self._starts.extend(range(first, first + count))
+        self._ends.extend(range(first + 1, first + count + 1))
+
+    def made_of(self, count: int, start: int, end: int) -> None:
+        """
+        Add *count* characters that were all made of the text from *start* to *end*.
+        """
+        if self._starts is None:
+            self._spell_out()
+        assert self._starts is not None
+        self._starts.extend([start] * count)
+        self._ends.extend([end] * count)
+
+    def _spell_out(self) -> None:
+        self._starts = list(range(self._base, self._base + self._size))
+        self._ends = [place + 1 for place in self._starts]
+
+    def forget(self, count: int) -> None:
+        """
+        Take the first *count* characters out of the view.
+        """
+        if self._starts is None:
+            self._base += count
+            self._size -= count
+        else:
+            del self._starts[:count]
+            del self._ends[:count]
+
+    def start(self, index: int) -> int:
+        """
+        Return where in the text the character *index* of the view begins.
+        """
+        return self._base + index if self._starts is None else self._starts[index]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """
+        Return the stretch of the text that the characters from *start* up to *end* of the view came from.
+        """
+        if self._starts is None:
+            return self._base + start, self._base + end
+        return self._starts[start], max(self._ends[start], self._ends[end - 1])
+
+    def index(self, place: int) -> int:
+        """
+        Return the first character of the view that came from *place* in the text or from behind it.
+        """
+        if self._starts is None:
+            return max(0, min(self._size, place - self._base))
+        return bisect_right(self._ends, place)
+
+
+class Normalised(Value):
+    """
+    A view of a text, and the way back.
+
+    >>> seen = fold("call\\u200b ５５５")
+    >>> seen.text, seen.span(5, 8)
+    ('call 555', (6, 9))
+    """
+
+    text: str
+    offsets: Offsets
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """
+        Return the stretch of the original that the characters from *start* up to *end* came from.
+        """
+        return self.offsets.span(start, end)
+
+
+# --- the view of detectors -------------------------------------------------------
+
+
+class _Folds(dict[str, str]):
+    """
+    What detectors see of one character: nothing of invisible ones, ASCII of digits and dashes.
+    """
+
+    def __missing__(self, character: str) -> str:
+        seen = "".join(_seen(one) for one in unicodedata.normalize("NFKC", character))
+        self[character] = seen
+        return seen
+
+
+def _seen(character: str) -> str:
+    if _NOT_FOLDED.match(character):
+        return ""
+    if character in _DASHES:
+        return "-"
+    digit = unicodedata.decimal(character, None)
+    return character if digit is None else str(digit)
+
+
+_FOLDS = _Folds()
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Folder:
+    """
+    ``fold`` for a text that comes in pieces.  The last segment waits for the next piece.
+    """
+
+    __slots__ = ("_rest", "at")
+
+    def __init__(self) -> None:
+        self._rest = ""
+        self.at = 0
+        """Where in the text the part begins that is not in the view yet."""
+
+    def feed(self, text: str, offsets: Offsets, *, final: bool = False) -> str:
+        """
+        Take the next piece, add to *offsets* and return what is added to the view.
+        """
+        if self._rest:
+            text = self._rest + text
+        cut = len(text) if final else last_segment(text)
+        self._rest = text[cut:]
+        text = text[:cut]
+        at = self.at
+        self.at = at + cut
+        if text.isascii() and not _ASCII_CONTROLS.search(text):
+            offsets.plain(len(text), at)
+            return text
+        pieces: list[str] = []
+        for start, end, same in segments(text):
+            if same:
+                offsets.plain(end - start, at + start)
+                pieces.append(text[start:end])
+                continue
+            seen = _FOLDS[text[start]] if end == start + 1 else _fold_segment(text[start:end])
+            if seen:
+                offsets.made_of(len(seen), at + start, at + end)
+                pieces.append(seen)
+        return "".join(pieces)
+
+
+def _fold_segment(segment: str) -> str:
+    return "".join(_FOLDS[character] for character in unicodedata.normalize("NFKC", segment))
+
+
+def fold(text: str) -> Normalised:
+    """
+    Return what *text* looks like to a detector.
+    """
+    offsets = Offsets()
+    return Normalised(Folder().feed(text, offsets, final=True), offsets)
+
+
+# --- a text to go on with --------------------------------------------------------
+
+
+class Profile(Value, kw_only=True):
+    """
+    What ``Normaliser`` does besides NFKC.
+    """
+
+    strip_control: bool = True
+    """Whether control characters go."""
+    keep_control: str = "\t\n"
+    """Control characters that stay nevertheless."""
+    strip_invisible: bool = True
+    """Whether zero-width, directional and tag characters go; a joiner between two emoji stays."""
+    preserve_emojis: bool = True
+    """If not, *strip_control* also takes all beyond the Basic Multilingual Plane."""
+    collapse: Literal["none", "spaces", "whitespace"] = "spaces"
+    """``spaces``: runs of spaces become one; ``whitespace``: also tabs, line ends, and runs of newlines."""
+    trim: bool = False
+    """Whether white space at both ends goes."""
+
+
+SAFE = Profile()
+"""The profile to put in front of other guards."""
+
+_STRIPPED = re.compile("[\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_JOINER = "\u200d"
+_VARIATION = "\ufe0f"
+
+
+class Normaliser:
+    """
+    ``normalise`` for a text that comes in pieces.
+
+    >>> one = Normaliser()
+    >>> [one.feed("a  "), one.feed(" b\\u200b"), one.finish()]
+    ['a ', 'b', '']
+    """
+
+    def __init__(self, profile: Profile = SAFE, offsets: Offsets | None = None) -> None:
+        self._profile = profile
+        self._offsets = offsets
+        self._rest = ""
+        self._at = 0
+        self._out: list[str] = []
+        self._last = ""
+        self._gap: list[tuple[str, int, int]] = []
+        self._joiner: tuple[int, int] | None = None
+        self._after_return = False
+        self._begun = not profile.trim
+
+    def feed(self, text: str) -> str:
+        """
+        Take the next piece and return what is certain by now.
+        """
+        text = self._rest + text
+        cut = last_segment(text)
+        self._rest = text[cut:]
+        return self._take(text[:cut])
+
+    def finish(self) -> str:
+        """
+        End the text and return the rest of it.
+        """
+        rest, self._rest = self._rest, ""
+        out = self._take(rest)
+        self._gap.clear()
+        self._joiner = None if self._profile.strip_invisible else self._joiner
+        return out
+
+    def _take(self, text: str) -> str:
+        self._out = []
+        base = self._at
+        self._at += len(text)
+        for start, end, same in segments(text):
+            if same:
+                self._run(text, start, end, base)
+            else:
+                for character in unicodedata.normalize("NFKC", text[start:end]):
+                    self._character(character, base + start, base + end)
+        return "".join(self._out)
+
+    def _run(self, text: str, start: int, end: int, base: int) -> None:
+        at = start
+        while at < end:
+            word = _WORDS.match(text, at, end)
+            if word is not None:
+                self._visible(word[0], base + at, base + word.end(), plain=True)
+                at = word.end()
+            else:
+                self._character(text[at], base + at, base + at + 1)
+                at += 1
+
+    def _character(self, character: str, start: int, end: int) -> None:
+        profile = self._profile
+        if profile.collapse == "whitespace" and character in "\r\n":
+            if character == "\n" and self._after_return:
+                self._after_return = False
+                return
+            self._after_return = character == "\r"
+            character = "\n"
+        elif profile.strip_control and character not in profile.keep_control and _CONTROL.match(character):
+            return
+        if profile.strip_control and not profile.preserve_emojis and character > "\uffff":
+            return
+        if profile.strip_invisible:
+            if _STRIPPED.match(character):
+                return
+            if character == _JOINER:
+                if self._last and is_emoji(self._last):
+                    self._joiner = (start, end)
+                return
+        if character.isspace():
+            self._space(character, start, end)
+        else:
+            self._visible(character, start, end)
+
+    def _space(self, character: str, start: int, end: int) -> None:
+        self._joiner = None
+        if character != "\n":
+            self._after_return = False
+        collapse = self._profile.collapse
+        if collapse == "whitespace" and character == "\t":
+            character = " "
+        before = self._gap[-1][0] if self._gap else self._last
+        if character == before and (
+            (character == " " and collapse != "none") or (character == "\n" and collapse == "whitespace")
+        ):
+            return
+        if self._profile.trim:
+            if self._begun:
+                self._gap.append((character, start, end))
+            return
+        self._emit(character, start, end)
+
+    def _visible(self, text: str, start: int, end: int, *, plain: bool = False) -> None:
+        self._after_return = False
+        for gap in self._gap:
+            self._emit(*gap)
+        self._gap.clear()
+        if self._joiner is not None:
+            if is_emoji(text[0]):
+                self._emit(_JOINER, *self._joiner)
+            self._joiner = None
+        self._begun = True
+        last = self._last
+        self._emit(text, start, end, plain=plain)
+        if text == _VARIATION:
+            self._last = last  # an emoji is still one with its variation selector
+
+    def _emit(self, text: str, start: int, end: int, *, plain: bool = False) -> None:
+        self._out.append(text)
+        self._last = text[-1]
+        if self._offsets is not None:
+            if plain:
+                self._offsets.plain(end - start, start)
+            else:
+                self._offsets.made_of(len(text), start, end)
+
+
+_WORDS = re.compile(r"[^\s\u2190-\u2bff]+(?: [^\s\u2190-\u2bff]+)*")
+
+
+def normalise(text: str, profile: Profile = SAFE) -> Normalised:
+    """
+    Return *text* normalised under *profile*.
+
+    >>> normalise("ｏｋ\\u200b  ok").text
+    'ok ok'
+    """
+    offsets = Offsets()
+    one = Normaliser(profile, offsets)
+    return Normalised(one.feed(text) + one.finish(), offsets)

@@ -1,0 +1,140 @@
+"""
+Rule: one pattern that finds one kind of thing, with what must hold besides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from procession.messages.text.reach import UNBOUNDED, Reach, reach_of
+
+__all__ = ["Check", "Rule", "compile_pattern", "has_regex_engine"]
+
+Check = Callable[[str], bool]
+"""Whether what a pattern matched is one: a checksum, a range, a list of prefixes."""
+
+_WORDS_LIMIT = 48
+
+
+class Rule:
+    """
+    One pattern that finds one kind of thing.
+
+    *pattern* is searched from left to right, and matches do not overlap.  *group* is the part of a match that is the
+    finding.  *check* may say no: the search then goes on one character later.  *trim* is taken off the end.
+
+    *tail* makes a match of any length out of a pattern of bounded width: a second pattern, also bounded, that is
+    matched again and again from where the first one ended, as far as it goes.
+
+    *context* is a pattern of words, sought in the *near* characters before the finding: with it the finding has
+    *context_score*, without it *score*.  *needs* are characters of which every match has at least one.
+
+    >>> rule = Rule("ticket", r"\\bT-[0-9]{4}\\b")
+    >>> rule.reach.width
+    7
+    """
+
+    __slots__ = (
+        "budgeted", "check", "context", "context_score", "group", "name", "near", "needs", "pattern", "reach",
+        "replacement", "score", "tail", "tail_width", "trim", "type",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        pattern: str | re.Pattern[str],
+        *,
+        type: str | None = None,
+        group: int | str = 0,
+        check: Check | None = None,
+        trim: str = "",
+        tail: str | None = None,
+        context: str | None = None,
+        near: int = _WORDS_LIMIT,
+        score: float = 1.0,
+        context_score: float = 1.0,
+        needs: str = "",
+        flags: int = 0,
+        replacement: str | None = None,
+        engine: Any = re,
+    ) -> None:
+        self.name = name
+        self.type = type if type is not None else name
+        if isinstance(pattern, str):
+            source = pattern
+        else:
+            source, flags = pattern.pattern, (pattern.flags & ~re.UNICODE) | flags
+        self.pattern: Any = engine.compile(source, flags)
+        self.budgeted = engine is not re
+        """Whether a search can be given a time limit."""
+        self.group = group
+        self.check = check
+        self.trim = trim
+        self.tail: Any = engine.compile(tail, flags) if tail is not None else None
+        self.tail_width = reach_of(tail, flags).width if tail is not None else 0
+        self.context = re.compile(context, re.IGNORECASE) if context is not None else None
+        self.near = near if context is not None else 0
+        self.score = score
+        self.context_score = context_score
+        self.needs = needs
+        self.replacement = replacement
+        self.reach: Reach = reach_of(source, flags)
+
+    @property
+    def left(self) -> int:
+        """
+        How many characters before a place the rule may have to see there.
+        """
+        return max(self.reach.behind, self.near + 1 if self.near else 0)
+
+    @property
+    def bounded(self) -> bool:
+        """
+        Whether the rule decides within so many characters, or at the next character that it cannot step over.
+        """
+        bounded_tail = self.tail is None or self.tail_width < UNBOUNDED
+        return bounded_tail and (self.reach.bounded or self.reach.steps is not None or bool(self.reach.breaks))
+
+    def __repr__(self) -> str:
+        return f"Rule({self.name!r}, {self.pattern.pattern!r})"
+
+
+def has_regex_engine() -> bool:
+    """
+    Whether the ``regex`` package is there, which can stop a search that takes too long.
+    """
+    return _regex_engine() is not None
+
+
+def _regex_engine() -> Any:
+    try:
+        import regex
+    except ImportError:
+        return None
+    return regex
+
+
+def compile_pattern(name: str, pattern: str | re.Pattern[str], *, flags: int = 0, **options: Any) -> Rule:
+    """
+    Make a rule of a user's pattern: with the ``regex`` package where it is installed, under a time limit.
+
+    Raises ``ValueError`` for a pattern that is none, and, without that package, for one that may take exponential
+    time: a repeat without a limit around something of changing length.
+    """
+    engine = _regex_engine()
+    try:
+        rule = Rule(name, pattern, flags=flags, engine=engine if engine is not None else re, **options)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"pattern {name!r} is no regular expression: {error}") from None
+    except Exception as error:  # regex.error is no re.error
+        if type(error).__module__.partition(".")[0] in ("regex", "_regex_core"):
+            raise ValueError(f"pattern {name!r} is no regular expression: {error}") from None
+        raise
+    if engine is None and rule.reach.risky:
+        raise ValueError(
+            f"pattern {name!r} repeats something of changing length without a limit, which may take exponential time; "
+            f"bound the inner repeat, or install procession[guard], whose engine stops searches that take too long"
+        )
+    return rule

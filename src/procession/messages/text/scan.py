@@ -1,0 +1,239 @@
+"""
+Scan: rules sought in a text that comes in pieces, with the same findings however it is cut.
+
+A scan keeps, for each rule, the first place where a match could still begin.  What lies before is decided: an
+attempt there has seen all that it can see (``reach.py``).  So the findings are those of a search through the whole
+text, by construction, and every stretch is searched once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from procession.messages.text.normalise import Folder, Offsets
+from procession.messages.text.spans import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from procession.messages.text.patterns import Rule
+
+__all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans"]
+
+BUDGET = 0.5
+"""Seconds that the searches of one rule under a time limit may take in one call."""
+_SPARE = 256
+"""Decided characters that are kept before it is worth while to drop them."""
+
+
+class Lane(Protocol):
+    """
+    Something that finds spans in a text that comes in pieces.
+    """
+
+    settled: int
+    """No span that is found later begins before this place in the whole text."""
+
+    def feed(self, text: str, *, final: bool = False) -> Sequence[Span]:
+        """
+        Take the next piece and return the spans that are decided now, with places in the whole text.
+        """
+        ...
+
+
+class _Search:
+    """
+    Where one rule stands: the first undecided place, or a match whose tail is not over.
+    """
+
+    __slots__ = ("at", "open_end", "open_start", "rule")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.at = 0
+        self.open_start = -1
+        self.open_end = -1
+
+    @property
+    def settled(self) -> int:
+        return self.at if self.open_start < 0 else self.open_start
+
+    def forget(self, count: int) -> None:
+        self.at -= count
+        if self.open_start >= 0:
+            self.open_start -= count
+            self.open_end -= count
+
+
+class RuleLane:
+    """
+    Rules sought in a text, or with *fold* in what the text looks like (``normalise.Folder``).
+
+    With *explain* candidates that a check turned down are returned as well, marked ``rejected``.
+
+    Raises ``TimeoutError`` where a rule under a time limit takes too long.
+
+    >>> from procession.messages.text.patterns import Rule
+    >>> lane = RuleLane([Rule("code", "ABC-[0-9]{3}")])
+    >>> list(lane.feed("my code is AB")), lane.settled
+    ([], 11)
+    >>> [(span.start, span.end) for span in lane.feed("C-123.")]
+    [(11, 18)]
+    """
+
+    def __init__(self, rules: Sequence[Rule], *, fold: bool = False, explain: bool = False) -> None:
+        self.settled = 0
+        self._searches = [_Search(rule) for rule in rules]
+        self._folder = Folder() if fold else None
+        self._explain = explain
+        self._view = ""
+        self._offsets = Offsets()
+        self._end = 0
+        self._left = max((rule.left for rule in rules), default=0)
+        self._found: list[Span] = []
+
+    def feed(self, text: str, *, final: bool = False) -> list[Span]:
+        """
+        Take the next piece of the text.
+        """
+        self._end += len(text)
+        if self._folder is not None:
+            text = self._folder.feed(text, self._offsets, final=final)
+        else:
+            self._offsets.plain(len(text))
+        self._view = view = self._view + text
+        self._found = []
+        for search in self._searches:
+            self._advance(search, view, final)
+        settled = min((search.settled for search in self._searches), default=len(view))
+        if final:
+            self.settled = self._end
+        elif settled < len(view):
+            self.settled = self._offsets.start(settled)
+        else:
+            self.settled = self._folder.at if self._folder is not None else self._end
+        spare = settled - self._left
+        if spare > _SPARE:
+            self._view = view[spare:]
+            self._offsets.forget(spare)
+            for search in self._searches:
+                search.forget(spare)
+        return self._found
+
+    def _advance(self, search: _Search, view: str, final: bool) -> None:
+        rule = search.rule
+        decided = len(view) + 1 if final else rule.reach.undecided(view)
+        deadline = time.monotonic() + BUDGET if rule.budgeted else 0.0
+        while True:
+            if search.open_start < 0:
+                if rule.needs and not _has_any(view, rule.needs, search.at):
+                    match = None
+                elif rule.budgeted:
+                    match = rule.pattern.search(view, search.at, timeout=max(deadline - time.monotonic(), 0.001))
+                else:
+                    match = rule.pattern.search(view, search.at)
+                if match is None or match.start() >= decided:
+                    search.at = max(search.at, min(decided, len(view)))
+                    return
+                start, end = match.span(rule.group)
+                if start >= end:
+                    search.at = match.end() if match.end() > match.start() else match.start() + 1
+                    continue
+                if rule.tail is None:
+                    accepted = self._settle(rule, view, start, end)
+                    search.at = match.end() if accepted else match.start() + 1
+                    continue
+                search.open_start, search.open_end = start, match.end()
+            end = search.open_end
+            while final or end + rule.tail_width <= len(view):
+                match = rule.tail.match(view, end)
+                if match is None or match.end() == end:
+                    break
+                end = match.end()
+            else:
+                search.open_end = end
+                return
+            self._settle(rule, view, search.open_start, end)
+            search.at, search.open_start = end, -1
+
+    def _settle(self, rule: Rule, view: str, start: int, end: int) -> bool:
+        """
+        Note the candidate from *start* to *end* of the view, unless the rule's check turns it down.
+        """
+        if rule.trim:
+            end = start + len(view[start:end].rstrip(rule.trim))
+        accepted = end > start and (rule.check is None or rule.check(view[start:end]))
+        if end > start and (accepted or self._explain):
+            score = rule.score
+            if rule.context is not None and rule.context.search(view, max(0, start - rule.near), start):
+                score = rule.context_score
+            rejected = "" if accepted else getattr(rule.check, "__name__", "check")
+            place = self._offsets.span(start, end)
+            self._found.append(Span(*place, rule.type, rule.name, score, rule.replacement, rejected))
+        return accepted
+
+
+def _has_any(view: str, signs: str, start: int) -> bool:
+    return any(view.find(sign, start) >= 0 for sign in signs)
+
+
+def find_spans(rules: Sequence[Rule], text: str, *, fold: bool = False, explain: bool = False) -> list[Span]:
+    """
+    Return what *rules* find in *text*, in order.
+
+    >>> from procession.messages.text.patterns import Rule
+    >>> [span.start for span in find_spans([Rule("number", "[0-9]+")], "1 and 22")]
+    [0, 6]
+    """
+    found = RuleLane(rules, fold=fold, explain=explain).feed(text, final=True)
+    return sorted(found, key=lambda span: (span.start, -span.end))
+
+
+class FindLane:
+    """
+    Any function that finds spans in a text, which may see *window* characters to both sides of where one begins.
+
+    The promise it relies on: whether and where a span begins at a place follows from the *window* characters before
+    it and the *window* characters from it on.  A span that reaches the end of what is known waits for more, so a
+    longer one comes out whole as long as its beginning is found by itself.  Without a window it waits for the end.
+    """
+
+    def __init__(self, find: Callable[[str], Sequence[Span]], window: int | None) -> None:
+        self.settled = 0
+        self._find = find
+        self._window = window
+        self._pieces: list[str] = []
+        self._base = 0
+
+    def feed(self, text: str, *, final: bool = False) -> list[Span]:
+        """
+        Take the next piece of the text.
+        """
+        self._pieces.append(text)
+        if not final and self._window is None:
+            return []
+        known = "".join(self._pieces)
+        self._pieces = [known]
+        end = self._base + len(known)
+        decided = end + 1 if final else max(self.settled, end - (self._window or 0) + 1)
+        found: list[Span] = []
+        if decided > self.settled:
+            for span in sorted(self._find(known), key=lambda span: span.start):
+                start = self._base + span.start
+                if start >= decided:
+                    break
+                if start < self.settled:
+                    continue
+                if not final and self._base + span.end >= end:
+                    decided = start
+                    break
+                found.append(span.moved(self._base) if self._base else span)
+            self.settled = min(decided, end)
+        spare = self.settled - (self._window or 0) - self._base
+        if spare > _SPARE:
+            self._pieces = [known[spare:]]
+            self._base += spare
+        return found
+
+

@@ -1,0 +1,125 @@
+"""
+What went wrong between us and a provider, as a ``ModelError``: which kind it is, whether to try again, and nothing
+in it that must stay secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from procession.errors import ModelError, ModelErrorKind
+from procession.models.loose import as_list, as_mapping
+
+__all__ = ["failure_of", "is_retryable", "kind_of", "scrub"]
+
+_KEYS = re.compile(
+    r"(?i)\b(?:sk|pk|rk|gsk|xai|hf|or)[-_][a-z0-9_\-*.]{6,}"  # keys by their prefix, also half masked ones
+    r"|\bAIza[\w-]{10,}"
+    r"|\bbearer\s+[\w\-.~+/=]{6,}"
+    r"|(?<=key=)[\w-]{6,}"
+)
+_SECRET_NAMES = re.compile(r"(?i)^(?:.*[-_])?(?:authorization|api[-_]?key|cookie|secret|password|access[-_]?token)$")
+_TRANSIENT = re.compile(r"(?i)rate.?limit|overload|unavailable|timeout|capacity|server.?error|internal")
+"""What providers call errors that pass, where they give no status."""
+_LONGEST_BODY = 4_000
+
+
+def kind_of(status: int | None) -> ModelErrorKind:
+    """
+    Return what an HTTP status says of a failure.
+
+    >>> kind_of(400), kind_of(429), kind_of(503), kind_of(None)
+    ('rejected', 'rate_limited', 'unavailable', 'other')
+    """
+    if status is None:
+        return "other"
+    if status == 429:
+        return "rate_limited"
+    if status in (408, 504):
+        return "timeout"
+    if status >= 500:
+        return "unavailable"
+    return "rejected" if status >= 400 else "other"
+
+
+def is_retryable(status: int | None) -> bool:
+    """
+    Return whether the same request may succeed later.
+    """
+    return status is not None and (status in (408, 409, 425, 429) or status >= 500)
+
+
+def scrub(value: Any, *, secrets: tuple[str, ...] = ()) -> Any:
+    """
+    Return *value* (text, or what JSON can say) without keys: those in *secrets* and those that look like one.
+
+    >>> scrub({"error": "Incorrect API key provided: sk-live-1234567890"})
+    {'error': 'Incorrect API key provided: [redacted]'}
+    """
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[redacted]") if secret else value
+        return _KEYS.sub("[redacted]", value)
+    if isinstance(value, Mapping):
+        return {
+            key: "[redacted]" if _SECRET_NAMES.match(str(key)) and entry else scrub(entry, secrets=secrets)
+            for key, entry in as_mapping(value).items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [scrub(entry, secrets=secrets) for entry in as_list(value)]
+    return value
+
+
+def failure_of(
+    body: Any,
+    *,
+    model: str,
+    status: int | None = None,
+    kind: ModelErrorKind | None = None,
+    headers: Mapping[str, str] | None = None,
+    secrets: tuple[str, ...] = (),
+) -> ModelError:
+    """
+    Return the ``ModelError`` for a provider's error *body*: parsed JSON, or the text that came instead.
+
+    The provider's own message is shown, cut and scrubbed of keys.
+    """
+    body = scrub(body if not isinstance(body, str) else body[:_LONGEST_BODY], secrets=secrets)
+    told = as_mapping(body).get("error") or body
+    message, code = _told(told)
+    if status is None and isinstance(code, int):
+        status = code
+    headers = headers or {}
+    place = f"{model} answered {status}" if status is not None else f"{model} failed"
+    return ModelError(
+        f"{place}: {message}" if message else place,
+        kind=kind or kind_of(status),
+        status_code=status,
+        retryable=is_retryable(status) or (status is None and _TRANSIENT.search(str(code)) is not None),
+        provider_code=str(code) if code is not None else None,
+        request_id=headers.get("x-request-id") or headers.get("request-id"),
+        body=as_mapping(body) or str(body or ""),
+        headers=scrub(headers) or None,
+        hint=_hint(status),
+    )
+
+
+def _told(told: Any) -> tuple[str, Any]:
+    if not isinstance(told, Mapping):
+        return str(told or "").strip()[:500], None
+    fields = as_mapping(told)
+    message = fields.get("message") or fields.get("detail") or ""
+    code = fields.get("code")
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return str(message)[:500], code if code is not None else fields.get("type")
+
+
+def _hint(status: int | None) -> str | None:
+    if status in (401, 403):
+        return "check the key and what it is allowed to use"
+    if status == 404:
+        return "check the model's name and the base URL, which usually ends in /v1"
+    return None

@@ -1,0 +1,308 @@
+"""
+HTTP: the one module that talks to servers, on httpx.
+
+Each event loop has one pool of connections, which is closed with the loop.  Whatever goes wrong between us and a
+server leaves as a ``ModelError``.  httpx takes a tenth of a second to import and is loaded with the first request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from anyio import CancelScope, current_time, move_on_after
+from anyio.lowlevel import RunVar
+
+from procession.errors import InputError, ModelError, ModelErrorKind
+from procession.messages.value import Value
+from procession.models.failures import failure_of, scrub
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Answer", "Event", "Timeouts", "Transport", "close_connections", "post"]
+
+_LARGEST_ERROR = 65_536
+_PATIENCE = 1_000
+_DRAIN = 0.1
+"""Seconds that a server has to end a stream that is over, so that its connection can be used again."""
+
+
+class Transport(Protocol):
+    """
+    What carries requests: ``httpx.MockTransport`` in tests, or a transport of one's own.
+    """
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """
+        Answer an ``httpx.Request`` with an ``httpx.Response``.
+        """
+        ...
+
+
+class Timeouts(Value, kw_only=True):
+    """
+    How long a call may take, in seconds; ``None`` is for ever.
+    """
+
+    connect: float | None = 10.0
+    """Until the connection stands."""
+    read: float | None = 120.0
+    """The longest silence of the server; a comment in the stream breaks it."""
+    total: float | None = None
+    """The whole call."""
+
+
+class Event(Value):
+    """
+    One event of a stream.
+    """
+
+    data: str
+    name: str = "message"
+
+
+class Answer:
+    """
+    A server's answer: its headers, and the events of its stream, as they come.
+
+    A body of plain JSON is one event.  Iterating raises ``ModelError`` of kind ``stream`` where the connection
+    breaks, ``timeout`` where nothing comes in time.
+    """
+
+    def __init__(self, response: httpx.Response, *, model: str, secrets: tuple[str, ...], deadline: float | None):
+        self.headers: Mapping[str, str] = scrub(dict(response.headers), secrets=secrets)
+        """The answer's headers, without keys."""
+        self._response = response
+        self._model = model
+        self._secrets = secrets
+        self._deadline = deadline
+        self._source = self._read()
+
+    def __aiter__(self) -> Answer:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._deadline is None:
+            return await anext(self._source)
+        with move_on_after(self._deadline - current_time()):
+            return await anext(self._source)
+        raise _late(self._model)
+
+    async def drain(self) -> None:
+        """
+        Read what is left, if it comes at once, so that the connection can be used again.
+        """
+        # The answer is complete: how its connection ends does not matter.
+        with suppress(ModelError), move_on_after(_DRAIN):
+            async for _ in self._source:
+                pass
+
+    async def close(self) -> None:
+        """
+        Close the connection, or give it back where everything was read.
+        """
+        with CancelScope(shield=True):
+            await self._response.aclose()
+        # httpx reads through a chain of generators, of which closing the first leaves the others open, to be
+        # complained about on trio.  A read that fails ends them all, and so does the end of a stream from memory.
+        with suppress(ModelError, StopAsyncIteration), CancelScope(shield=True) as scope:
+            scope.cancel()
+            for _ in range(_PATIENCE):
+                await anext(self._source)
+
+    async def refusal(self) -> ModelError:
+        """
+        Read the body of an answer whose status is an error, as that error.
+        """
+        self._source = self._read_error()
+        body: Any = ""
+        with suppress(ModelError, StopAsyncIteration), move_on_after(5):  # without a body the status says enough
+            body = (await anext(self._source)).data
+        with suppress(ValueError, RecursionError):
+            body = json.loads(body)
+        status = self._response.status_code
+        return failure_of(body, model=self._model, status=status, headers=self.headers, secrets=self._secrets)
+
+    async def _read_error(self) -> AsyncGenerator[Event, None]:
+        text = bytearray()
+        with _failures_as_model_errors(self._model, reading=True):
+            async for piece in self._response.aiter_bytes():
+                text += piece
+                if len(text) > _LARGEST_ERROR:
+                    yield Event(text.decode("utf-8", "replace"))
+            yield Event(text.decode("utf-8", "replace"))
+
+    async def _read(self) -> AsyncGenerator[Event, None]:
+        from httpx_sse import EventSource
+
+        response = self._response
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        with _failures_as_model_errors(self._model, reading=True):
+            if kind.endswith("json"):
+                yield Event((await response.aread()).decode("utf-8-sig", "replace"))
+                return
+            if kind == "text/html":
+                raise failure_of("the server sent a web page instead of an answer", model=self._model, kind="rejected")
+            # Streams are UTF-8 whatever a server declares, with or without a byte order mark, and servers that do
+            # stream are not refused for calling it text/plain.
+            response.encoding = "utf-8-sig"
+            response.headers["content-type"] = "text/event-stream"
+            async for event in EventSource(response).aiter_sse():
+                yield Event(event.data, event.event)
+
+
+@asynccontextmanager
+async def post(
+    url: str,
+    body: Mapping[str, Any],
+    *,
+    model: str,
+    headers: Mapping[str, str],
+    timeouts: Timeouts,
+    transport: Transport | None = None,
+    secrets: tuple[str, ...] = (),
+) -> AsyncGenerator[Answer, None]:
+    """
+    Post *body* as JSON and give the answer once its headers are there; leaving the block closes the connection.
+
+    Raises ``ModelError`` where there is no answer or its status is an error; *secrets* never appear in it.
+    """
+    import httpx
+
+    content = _encoded(body, model)
+    deadline = current_time() + timeouts.total if timeouts.total is not None else None
+    client = await _client(transport)
+    timeout = httpx.Timeout(timeouts.read, connect=timeouts.connect, pool=None)
+    response: httpx.Response | None = None
+    with _failures_as_model_errors(model, reading=False):
+        request = client.build_request("POST", url, content=content, headers=dict(headers), timeout=timeout)
+        with move_on_after(None if deadline is None else deadline - current_time()):
+            response = await client.send(request, stream=True)
+    if response is None:
+        raise _late(model)
+    answer = Answer(response, model=model, secrets=secrets, deadline=deadline)
+    try:
+        if response.status_code != 200:
+            raise await answer.refusal()
+        yield answer
+    finally:
+        await answer.close()
+
+
+def _encoded(body: Mapping[str, Any], model: str) -> bytes:
+    try:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"the request to {model} cannot be written as JSON: {error}",
+            hint="settings, provider options and schemas must be made of text, numbers, lists and mappings",
+        ) from error
+    return text.encode("utf-8", "replace")  # half a surrogate pair is no text: servers refuse the whole request
+
+
+class _failures_as_model_errors:
+    """
+    Turns httpx's exceptions into ``ModelError``.
+    """
+
+    __slots__ = ("_model", "_reading")
+
+    def __init__(self, model: str, *, reading: bool) -> None:
+        self._model = model
+        self._reading = reading
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, ModelError):
+            return
+        import httpx
+
+        if isinstance(error, (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError)):
+            # A key that is no ASCII is quoted by the exception that it causes.
+            raise self._translated(error) from (None if isinstance(error, UnicodeError) else error)
+
+    def _translated(self, error: BaseException) -> ModelError:
+        import httpx
+
+        what: ModelErrorKind
+        told, hint, retryable = str(error) or type(error).__name__, None, True
+        if isinstance(error, httpx.TimeoutException):
+            what = "timeout"
+            told = "no connection in time" if isinstance(error, httpx.ConnectTimeout) else "the server fell silent"
+        elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError)):
+            what, retryable, hint = "rejected", False, "check the base URL and the key"
+        elif self._reading:
+            what = "stream"
+            told = f"the connection broke before the answer was complete ({told})"
+        elif isinstance(error, httpx.ConnectError):
+            what, hint = "unavailable", "is the server running, and the base URL right?"
+            told = f"no connection ({told})"
+        else:
+            what = "unavailable"
+        return ModelError(f"{self._model}: {told}", kind=what, retryable=retryable, hint=hint)
+
+
+def _late(model: str) -> ModelError:
+    return ModelError(f"{model}: the call took longer than its timeout", kind="timeout", retryable=True)
+
+
+class _Pool:
+    """
+    The clients of one event loop, by transport.
+    """
+
+    __slots__ = ("clients", "keeper")
+
+    def __init__(self) -> None:
+        self.clients: dict[int, tuple[Transport | None, httpx.AsyncClient]] = {}
+        self.keeper = self._keep()
+
+    async def _keep(self) -> AsyncGenerator[None, None]:
+        # Event loops close the generators that are still open when they end: asyncio.run and trio.run both do.
+        try:
+            yield
+        finally:
+            with CancelScope(shield=True):
+                await self.close()
+
+    async def close(self) -> None:
+        while self.clients:
+            _, (_, client) = self.clients.popitem()
+            await client.aclose()
+
+
+_pool: RunVar[_Pool] = RunVar("procession.models.http")
+
+
+async def _client(transport: Transport | None) -> httpx.AsyncClient:
+    import httpx
+
+    pool = _pool.get(None)
+    if pool is None:
+        pool = _Pool()
+        _pool.set(pool)
+        await anext(pool.keeper)
+    found = pool.clients.get(id(transport))
+    if found is None:
+        port: Any = transport
+        client = httpx.AsyncClient(
+            transport=port,
+            headers={"user-agent": "procession"},
+            limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
+        )
+        found = pool.clients[id(transport)] = (transport, client)  # holding the transport keeps its id its own
+    return found[1]
+
+
+async def close_connections() -> None:
+    """
+    Close the connections of this event loop now, instead of with the loop.
+    """
+    pool = _pool.get(None)
+    if pool is not None:
+        await pool.close()

@@ -1,0 +1,71 @@
+"""
+LanguageModel: the port behind which every model stands, and what it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from procession.messages.chunks import Chunk
+from procession.messages.prompt import PromptMessage
+from procession.messages.value import Value
+
+__all__ = ["LanguageModel", "ModelRequest", "ModelSettings", "ToolChoice", "ToolSpec"]
+
+ModelSettings: TypeAlias = Mapping[str, Any]
+"""
+Settings of one call, merged key by key (D7): ``temperature top_p max_tokens stop seed presence_penalty
+frequency_penalty max_retries timeout`` and whatever a provider knows besides.
+"""
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | Mapping[str, Any]
+"""``{"type": "tool", "tool_name": ...}`` asks for one tool."""
+
+
+class ToolSpec(Value):
+    """
+    What a model is told of a tool: ``parameters`` is a JSON schema of the arguments.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ModelRequest(Value, kw_only=True):
+    """
+    One model call.
+    """
+
+    messages: Sequence[PromptMessage]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    settings: ModelSettings | None = None
+    provider_options: Mapping[str, Any] | None = None
+    response_format: Mapping[str, Any] | None = None
+    """``{"type": "json", "schema": ..., "name": ...}`` asks for structured output."""
+    streaming: bool = True
+    """Whether the caller reads the answer as it comes; a model may answer in one piece otherwise."""
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """
+    Something that answers a prompt in chunks.
+
+    ``stream`` yields, in order: ``ResponseMetadata`` (if any), text, reasoning, source, file and tool chunks, and one
+    ``Finish``.  It raises ``ModelError`` where the call or the stream fails.  It sends no ``StepStart``: the loop does.
+    """
+
+    @property
+    def id(self) -> str:
+        """The model's name, e.g. ``openai/gpt-5-mini``."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """
+        Ask the model.
+        """
+        ...

@@ -1,0 +1,3 @@
+"""
+What happens to messages on their way.
+"""

@@ -1,0 +1,251 @@
+"""
+A processor as a step: ``processor:<id>``, one step for all its hooks.
+
+The step looks at its payload's hook and calls the method of that name, or passes the payload on.  What the hook
+decided is read from its context, so that it counts even where the hook's own code swallowed it (D12).
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import anyio
+import anyio.to_thread
+
+from procession.errors import ProcessorDefinitionError, ProcessorError
+from procession.messages.chunks import TripwireInfo
+from procession.processors.apply import apply_result
+from procession.processors.context import HookContext, Replaced, tell
+from procession.processors.contexts import CONTEXTS
+from procession.processors.hooks import Hook
+from procession.processors.log import log_once, log_skipped
+from procession.processors.protocols import hook_methods, option
+from procession.processors.violation import GuardOutcome, Violation
+from procession.steps.scope import RequestScope
+from procession.steps.signals import Signal, Tripwire
+from procession.steps.step import InlineRun, Step
+
+__all__ = ["HookCaller", "processor_step"]
+
+SLOW_PLAIN_HOOK = 0.05
+"""Seconds after which a plain hook is warned about in development mode (D6)."""
+
+
+def processor_step(owner: Any) -> Step[Any, Any]:
+    """
+    Return any processor, whether or not it derives from ``Processor``, as a step.
+
+    Raises ``ProcessorDefinitionError`` for an object that is no processor.
+    """
+    caller = HookCaller(owner)
+    return Step(
+        id=f"processor:{owner.id}",
+        inline=caller.call if caller.plain else caller.call_async,
+        inline_async=not caller.plain,
+        kind="processor",
+        hooks=frozenset(hook.value for hook in caller.methods),
+        mutates=bool(option(owner, "mutates")),
+        description=option(owner, "description") or option(owner, "name") or "",
+        owner=owner,
+    )
+
+
+class Bound(NamedTuple):
+    """
+    One hook of one processor, with everything looked up.
+    """
+
+    method: Callable[[Any], Any]
+    is_async: bool
+    context: Callable[[Any, RequestScope, Any], HookContext[Any]]
+    passes: Callable[[Any, Any], bool] | None
+    always: bool
+
+
+class HookCaller:
+    """
+    Calls the hooks of one processor and settles what comes of it.
+    """
+
+    __slots__ = ("_bound", "is_async", "methods", "owner", "plain", "skips", "timeout")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.methods = hook_methods(owner)
+        self.is_async = {hook: inspect.iscoroutinefunction(method) for hook, method in self.methods.items()}
+        self.timeout: float | None = option(owner, "timeout")
+        self.skips = option(owner, "on_error") == "skip"
+        self.plain = not any(self.is_async.values()) and not option(owner, "blocking") and self.timeout is None
+        if option(owner, "on_error") not in ("stop", "skip"):
+            raise ProcessorDefinitionError(
+                f"processor {owner.id!r} has on_error={option(owner, 'on_error')!r}", hint='it is "stop" or "skip"'
+            )
+        if option(owner, "blocking"):
+            for hook, method in self.methods.items():
+                if not self.is_async[hook]:
+                    self.methods[hook] = _in_thread(method)
+                    self.is_async[hook] = True
+        elif sys.flags.dev_mode:
+            for hook, method in self.methods.items():
+                if not self.is_async[hook]:
+                    self.methods[hook] = _timed(owner.id, hook, method)
+        self._bound = {
+            hook: Bound(method, self.is_async[hook], CONTEXTS[hook], _PASSES.get(hook), hook in _ALWAYS)
+            for hook, method in self.methods.items()
+        }
+
+    def call(self, payload: Any, run: InlineRun, path: str) -> Any:
+        """
+        Call the payload's hook in place: for processors whose hooks are all plain.
+        """
+        bound = self._bound.get(payload.hook)
+        if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
+            return payload
+        ctx = bound.context(payload, run.scope, self.owner)
+        before = payload.message_list.fork() if self.skips else None
+        try:
+            result = bound.method(ctx)
+            if ctx.verdict is None:
+                if result is not None or ctx.drafts is not None or bound.always:
+                    apply_result(ctx, payload, result)
+                return payload
+        except Signal as signal:
+            ctx.verdict = ctx.verdict or signal
+        except Exception as error:
+            if ctx.verdict is None:
+                self._failed(ctx, payload, before, error, path)
+                return payload
+        self.settle(ctx, run.scope)
+        return payload
+
+    async def call_async(self, payload: Any, run: InlineRun, path: str) -> Any:
+        """
+        Call the payload's hook, awaiting it where it is asynchronous.
+        """
+        bound = self._bound.get(payload.hook)
+        if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
+            return payload
+        ctx = bound.context(payload, run.scope, self.owner)
+        before = payload.message_list.fork() if self.skips else None
+        try:
+            result = bound.method(ctx)
+            if bound.is_async:
+                result = await (result if self.timeout is None else _within(self.timeout, result))
+            if ctx.verdict is None:
+                if result is not None or ctx.drafts is not None or bound.always:
+                    apply_result(ctx, payload, result)
+                return payload
+        except Signal as signal:
+            ctx.verdict = ctx.verdict or signal
+        except Exception as error:
+            if ctx.verdict is None:
+                self._failed(ctx, payload, before, error, path)
+                return payload
+        self.settle(ctx, run.scope)
+        return payload
+
+    def settle(self, ctx: HookContext[Any], scope: RequestScope) -> None:
+        """
+        Raise, or note, what the hook decided.
+        """
+        verdict = ctx.verdict
+        if isinstance(verdict, Replaced):
+            if scope.replacement is None:
+                scope.replacement = verdict.text
+            return
+        if isinstance(verdict, Tripwire):
+            info = verdict.info
+            if info.processor_id is None:  # raised without ctx.abort()
+                info = info.replace(processor_id=ctx.processor_id)
+            violation = Violation(
+                ctx.processor_id, info.reason, info.metadata, "blocked", ctx.hook.value, ctx.step_number
+            )
+            scope.violations.append(violation)
+            tell(self.owner, violation, scope)
+            raise Tripwire(info)
+        if verdict is not None:
+            raise verdict
+
+    def failure(self, ctx: HookContext[Any], error: Exception, path: str = "") -> NoReturn:
+        """
+        Raise what an exception in a hook means: a tripwire of a guard, or a ``ProcessorError`` (D17).
+        """
+        hook = ctx.hook.value
+        if option(self.owner, "fails_closed"):
+            kind = "guard_timeout" if isinstance(error, TimeoutError) else "guard_failed"
+            reason = f"{ctx.processor_id} could not check: {type(error).__name__}"
+            ctx.verdict = Tripwire(TripwireInfo(reason, False, {"kind": kind}, ctx.processor_id))
+            self.settle(ctx, ctx.scope)
+        said = f"took longer than {self.timeout:g} s" if isinstance(error, TimeoutError) and self.timeout else error
+        raise ProcessorError(
+            f"processor {ctx.processor_id!r} failed in {hook}: {said}",
+            processor_id=ctx.processor_id,
+            hook=hook,
+            path=path or None,
+        ) from error
+
+    def skipped(self, ctx: HookContext[Any], error: Exception) -> None:
+        """
+        Note that the processor failed and was left out.
+        """
+        outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
+        log_skipped(ctx.processor_id, ctx.hook.value, error)
+        ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, outcome)
+
+    def _failed(self, ctx: HookContext[Any], payload: Any, before: Any, error: Exception, path: str) -> None:
+        if not self.skips:
+            self.failure(ctx, error, path)
+        payload.message_list.adopt_state(before)
+        self.skipped(ctx, error)
+
+
+def _has_retry(owner: Any, payload: Any) -> bool:
+    return bool(payload.retry)  # the first retry wins (D21)
+
+
+def _is_other_error(owner: Any, payload: Any) -> bool:
+    return bool(payload.is_error) and not option(owner, "process_tool_errors")
+
+
+def _is_not_for(owner: Any, payload: Any) -> bool:
+    chunk = payload.chunk
+    return chunk is None or (chunk.type.startswith("data-") and not option(owner, "process_data_parts"))
+
+
+_PASSES: Mapping[Hook, Callable[[Any, Any], bool]] = {
+    Hook.API_ERROR: _has_retry,
+    Hook.TOOL_RESULT: _is_other_error,
+    Hook.OUTPUT_STREAM: _is_not_for,
+}
+"""When a processor is left out of a call although it has the hook."""
+
+_ALWAYS = frozenset({Hook.INPUT, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
+"""The hooks in which something is to be done even where nothing was returned and no draft was asked for."""
+
+
+async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
+    with anyio.fail_after(seconds):
+        return await waiting
+
+
+def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
+    async def call(ctx: Any) -> Any:
+        return await anyio.to_thread.run_sync(method, ctx, abandon_on_cancel=True)
+
+    return call
+
+
+def _timed(processor_id: str, hook: Hook, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def call(ctx: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return method(ctx)
+        finally:
+            if time.perf_counter() - started > SLOW_PLAIN_HOOK:
+                log_once(processor_id, "a plain hook took over 50 ms: set blocking = True", hook=hook.value)
+
+    return call

@@ -1,0 +1,184 @@
+"""
+What a hook returned, applied to its payload: the same rules for every message hook (D7, D8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from procession.errors import MessageError
+from procession.messages.message_list import MessageList
+from procession.messages.reconcile import commit_drafts, reconcile
+from procession.models.router import resolve_model
+from procession.processors.context import HookContext
+from procession.processors.hooks import Hook
+from procession.processors.log import log_once
+
+__all__ = ["apply_result"]
+
+_INPUT_SIDE = frozenset({Hook.INPUT, Hook.INPUT_STEP})
+_SETTINGS = ("tool_choice", "active_tools", "structured_output")
+_MERGED = ("provider_options", "model_settings")
+_OVERRIDES = frozenset({"model", "tools", "messages", "message_list", "system_messages", *_SETTINGS, *_MERGED})
+
+
+def apply_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    """
+    Change *payload* as the hook's *result*, and its edits to ``ctx.messages``, say.
+
+    Raises ``MessageError`` for a return that means nothing in this hook.
+    """
+    _APPLY[payload.hook](ctx, payload, result)
+
+
+def _apply_input(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    version = payload.message_list.version
+    _apply_messages(ctx, payload, result)
+    if payload.message_list.version != version and not any(
+        message.role == "user" for message in payload.message_list.view("input")
+    ):
+        ctx.scope.resources["emptied_by"] = ctx.processor_id  # the agent asks, should nothing come after
+
+
+def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    messages: MessageList = payload.message_list
+    if result is None or result is messages:
+        if ctx.drafts is not None:
+            _apply_edits(ctx, payload)
+    elif isinstance(result, MessageList):
+        raise MessageError(
+            "a hook returned a message list other than the one it was given",
+            hint="change ctx.message_list and return it, or return a list of messages",
+        )
+    elif isinstance(result, Mapping):
+        unknown = set(result) - {"messages", "system_messages"}
+        if unknown:
+            raise MessageError(
+                f"{payload.phase} returned {', '.join(sorted(map(str, unknown)))}, which mean nothing there",
+                hint='return {"messages": [...], "system_messages": [...]}',
+            )
+        _apply_messages(ctx, payload, result.get("messages"))
+        if result.get("system_messages") is not None:
+            messages.replace_system(result["system_messages"])
+    elif isinstance(result, Sequence) and not isinstance(result, (str, bytes)):
+        _apply_list(ctx, payload, result)
+    else:
+        raise MessageError(
+            f"{payload.phase} returned {type(result).__name__}",
+            hint="return None, ctx.message_list, a list of messages, or a dict of messages and system_messages",
+        )
+
+
+def _apply_edits(ctx: HookContext[Any], payload: Any) -> None:
+    shown = payload.messages
+    drafts = ctx.drafts or []
+    if [draft.id for draft in drafts] != [message.id for message in shown]:
+        _apply_list(ctx, payload, drafts)
+        return
+    commit_drafts(payload.message_list, drafts)
+
+
+def _apply_list(ctx: HookContext[Any], payload: Any, returned: Sequence[Any]) -> None:
+    if not returned and payload.hook is not Hook.INPUT:
+        log_once(ctx.processor_id, "an empty list means no change here: return None", hook=payload.phase)
+        return
+    source = "input" if payload.hook in _INPUT_SIDE else "response"
+    reconcile(payload.message_list, [message.id for message in payload.messages], returned, source)
+
+
+def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    if not isinstance(result, Mapping):
+        _apply_messages(ctx, payload, result)
+        return
+    unknown = set(result) - _OVERRIDES
+    if unknown:
+        raise MessageError(
+            f"process_input_step returned {', '.join(sorted(map(str, unknown)))}, which it cannot change",
+            hint=f"it can change {', '.join(sorted(_OVERRIDES))}",
+        )
+    if "messages" in result and "message_list" in result:
+        raise MessageError("process_input_step returned both messages and message_list", hint="return one of them")
+    if "system_messages" in result and result["system_messages"] is not None:
+        payload.message_list.replace_system(result["system_messages"])
+    _apply_messages(ctx, payload, result["messages"] if "messages" in result else result.get("message_list"))
+    if result.get("model") is not None:
+        payload.model = resolve_model(result["model"])
+    if "tools" in result:
+        payload.tools = _by_name(result["tools"])
+    for name in _SETTINGS:
+        if name in result:
+            setattr(payload, name, result[name])
+    for name in _MERGED:
+        if result.get(name) is not None:
+            setattr(payload, name, _merged(getattr(payload, name), result[name]))
+
+
+def _merged(before: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Merge key by key; ``None`` deletes a key (D7).
+    """
+    return {key: value for key, value in {**(before or {}), **changes}.items() if value is not None}
+
+
+def _by_name(tools: Any) -> Mapping[str, Any]:
+    if tools is None:
+        return {}
+    return tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
+
+
+def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    _apply_response(ctx, payload, None)
+    if result is None:
+        return
+    if not isinstance(result, Mapping) or set(result) - {"prompt", "response"}:
+        raise MessageError(
+            "process_llm_request returned something else than a prompt or a response",
+            hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
+        )
+    if "prompt" in result and result["prompt"] is not None:
+        payload.prompt = list(result["prompt"])
+    if result.get("response") is not None and payload.response is None:
+        payload.response = result["response"]
+
+
+def _apply_retry(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    _apply_messages(ctx, payload, None)
+    if isinstance(result, Mapping) and result.get("retry"):
+        payload.retry = True
+
+
+def _apply_tool_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    messages: MessageList = payload.message_list
+    if isinstance(result, Mapping) and "result" in result:
+        payload.result = result["result"]
+        result = None
+    before = payload.result
+    _apply_messages(ctx, payload, result)
+    part = messages.tool_call(payload.tool_call_id)
+    if part is not None and part.state in ("result", "output-error"):  # the hook replaced it in the list
+        after = part.error_text if part.state == "output-error" else part.result
+        if after is not before:
+            payload.result = after
+
+
+def _apply_chunk(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    payload.chunk = result
+
+
+def _apply_response(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    if ctx.drafts is not None:
+        _apply_edits(ctx, payload)
+
+
+_APPLY: Mapping[Hook, Callable[[HookContext[Any], Any, Any], None]] = {
+    Hook.INPUT: _apply_input,
+    Hook.INPUT_STEP: _apply_step,
+    Hook.LLM_REQUEST: _apply_request,
+    Hook.OUTPUT_STREAM: _apply_chunk,
+    Hook.API_ERROR: _apply_retry,
+    Hook.LLM_RESPONSE: _apply_response,
+    Hook.OUTPUT_STEP: _apply_messages,
+    Hook.TOOL_RESULT: _apply_tool_result,
+    Hook.OUTPUT_RESULT: _apply_messages,
+}

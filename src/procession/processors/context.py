@@ -1,0 +1,300 @@
+"""
+HookContext: what every hook is given.
+
+A context is made per processor and hook call (one per stream for ``process_output_stream``) and is cheap to make:
+``messages``, ``state`` and ``writer`` come into being when they are first read.  What single hooks are given besides
+is in ``contexts.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+
+from procession.errors import MessageError
+from procession.messages.chunks import DataChunk, TripwireInfo
+from procession.messages.draft import MessageDraft
+from procession.messages.message import Message, SystemMessage
+from procession.messages.message_list import MessageList
+from procession.processors.hooks import Hook
+from procession.processors.log import log_callback_error
+from procession.processors.payloads import HookPayload
+from procession.processors.violation import GuardOutcome, Violation
+from procession.steps.request_context import RequestContext
+from procession.steps.scope import RequestScope
+from procession.steps.signals import Signal, Tripwire
+
+__all__ = ["HookContext", "Replaced", "StreamWriter", "tell"]
+
+P = TypeVar("P", bound=HookPayload)
+
+
+class Replaced(Signal):
+    """
+    A processor gave the final answer itself: ``ctx.replace_response(text)``.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__("replaced")
+        self.text = text
+
+
+class StreamWriter:
+    """
+    Sends data of the application to whoever reads the stream.
+    """
+
+    __slots__ = ("_processor_id", "_scope")
+
+    def __init__(self, scope: RequestScope, processor_id: str | None = None) -> None:
+        self._scope = scope
+        self._processor_id = processor_id
+
+    async def custom(self, chunk: DataChunk | Mapping[str, Any]) -> None:
+        """
+        Send a ``data-*`` chunk; it passes the processors that opted in, except the sender (D18).
+
+        Raises ``MessageError`` where its type does not start with ``data-``.
+        """
+        if isinstance(chunk, Mapping):
+            chunk = DataChunk(
+                str(chunk.get("type")), chunk.get("data"), chunk.get("id"), bool(chunk.get("transient", False))
+            )
+        if not chunk.type.startswith("data-"):
+            raise MessageError(
+                f"a custom chunk of type {chunk.type!r}", hint="the type of a custom chunk starts with 'data-'"
+            )
+        write = self._scope.resources.get("write_data")
+        if write is not None:
+            await write(chunk, self._processor_id)
+
+
+class HookContext(Generic[P]):
+    """
+    What every hook is given.
+    """
+
+    hook: ClassVar[Hook]
+
+    # A context is made for every hook call, so what most calls leave alone stands on the class.
+    verdict: Signal | None = None
+    """What the hook decided, noted before it was raised (D12)."""
+    violated: bool = False
+    """Whether something was reported in this hook call."""
+    drafts: list[MessageDraft] | None = None
+    """The drafts, if the hook has asked for them."""
+    _state: dict[str, Any] | None = None
+
+    def __init__(self, payload: P, scope: RequestScope, owner: Any) -> None:
+        self._payload = payload
+        self._scope = scope
+        self.owner = owner
+
+    @property
+    def processor_id(self) -> str:
+        """
+        The id of the processor whose hook this is.
+        """
+        identifier: str = self.owner.id
+        return identifier
+
+    # -- messages
+
+    @property
+    def message_list(self) -> MessageList:
+        """
+        The run's message list; in a parallel branch, the branch's fork of it.
+        """
+        return self._payload.message_list
+
+    @property
+    def view(self) -> Sequence[Message]:
+        """
+        The messages in this hook's scope, read-only and of constant cost.
+        """
+        return self._payload.messages
+
+    @property
+    def messages(self) -> list[MessageDraft]:
+        """
+        The messages in this hook's scope as a fresh list of drafts: what is edited in them is applied (D9).
+        """
+        if self.drafts is None:
+            self.drafts = [MessageDraft(message) for message in self._payload.messages]
+        return self.drafts
+
+    @property
+    def system_messages(self) -> tuple[SystemMessage, ...]:
+        """
+        All system messages, those with a tag included (D23).
+        """
+        return self._payload.message_list.system_messages
+
+    # -- the request
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """
+        This processor's own state, kept for the request and shared by all its hooks (D11).
+        """
+        if self._state is None:
+            self._state = self._scope.state(self.processor_id)
+        return self._state
+
+    @property
+    def request_context(self) -> RequestContext:
+        """
+        The values of this request.
+        """
+        return self._scope.request_context
+
+    @property
+    def scope(self) -> RequestScope:
+        """
+        What the request carries beside its payload; for framework processors.
+        """
+        return self._scope
+
+    @property
+    def run_id(self) -> str:
+        """
+        The id of the run.
+        """
+        return self._scope.run_id
+
+    @property
+    def agent(self) -> Any:
+        """
+        The agent whose run this is, or ``None`` in a workflow that runs by itself.
+        """
+        return self._scope.resources.get("agent")
+
+    @property
+    def writer(self) -> StreamWriter:
+        """
+        Sends ``data-*`` chunks to the reader of the stream.
+        """
+        return StreamWriter(self._scope, self.processor_id)
+
+    @property
+    def tracing_context(self) -> Any:
+        """
+        The port behind which spans are made, or ``None``.
+        """
+        return self._scope.tracer
+
+    @property
+    def retry_count(self) -> int:
+        """
+        Attempts of this step so far, whatever caused them (D16).
+        """
+        return self._payload.retry_count
+
+    @property
+    def step_number(self) -> int:
+        """
+        The step that makes, or made, the model call, from 0.
+        """
+        return self._payload.step_number
+
+    @property
+    def steps(self) -> Sequence[Any]:
+        """
+        The completed steps that this hook sees (D16).
+        """
+        return self._payload.steps
+
+    # -- outcomes
+
+    def abort(
+        self,
+        reason: str | None = None,
+        *,
+        retry: bool = False,
+        metadata: object = None,
+        message: str | None = None,
+    ) -> NoReturn:
+        """
+        Stop the run; with *retry*, send the step back to the model with *reason* as feedback (D14).
+
+        *message* is what the user is shown.  Never returns, and cannot be swallowed (D12).
+        """
+        info = TripwireInfo(
+            reason or f"Tripwire triggered by {self.processor_id}", retry, metadata, self.processor_id, message
+        )
+        self.verdict = Tripwire(info)
+        raise self.verdict
+
+    def replace_response(self, text: str) -> NoReturn:
+        """
+        Give *text* as the final answer: no further model call is made.
+        """
+        self.verdict = Replaced(text)
+        raise self.verdict
+
+    def warn(self, reason: str, *, metadata: object = None) -> None:
+        """
+        Note that something was found, and go on.
+        """
+        self.report(reason, metadata, "warned")
+
+    def report(self, message: str, detail: object, outcome: GuardOutcome) -> None:
+        """
+        Note a finding and what became of it, and tell ``on_violation`` of the first one in this hook call (D13).
+        """
+        violation = Violation(self.processor_id, message, detail, outcome, self.hook.value, self._payload.step_number)
+        self._scope.violations.append(violation)
+        if not self.violated:
+            self.violated = True
+            tell(self.owner, violation, self._scope)
+
+    async def send_signal(self, signal: Mapping[str, Any]) -> Any:
+        """
+        Put a signal into the conversation: stored as a message of role ``signal``, shown to the model as markup.
+        """
+        send = self._scope.resources.get("send_signal")
+        if send is None:
+            raise MessageError("signals are sent within an agent's run", hint="run the processor in an agent's list")
+        return await send(self._payload, signal)
+
+
+def tell(owner: Any, violation: Violation, scope: RequestScope) -> None:
+    """
+    Call the owner's ``on_violation``: it cannot change the outcome, so what it raises is logged and dropped.
+    """
+    callback = getattr(owner, "on_violation", None)
+    if callback is None:
+        return
+    try:
+        waiting = callback(violation)
+    except Exception as error:
+        log_callback_error(violation.processor_id, error)
+        return
+    if waiting is not None and hasattr(waiting, "__await__"):
+        scope.pending.append(_Callback(violation.processor_id, waiting))
+
+
+class _Callback:
+    """
+    An asynchronous callback that waits to be awaited; what it raises is logged and dropped.
+    """
+
+    __slots__ = ("_processor_id", "_waiting")
+
+    def __init__(self, processor_id: str, waiting: Any) -> None:
+        self._processor_id = processor_id
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        try:
+            yield from self._waiting.__await__()
+        except Exception as error:
+            log_callback_error(self._processor_id, error)
+
+    def close(self) -> None:
+        """
+        Give it up: the run was cancelled.
+        """
+        close = getattr(self._waiting, "close", None)
+        if close is not None:
+            close()

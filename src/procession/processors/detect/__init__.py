@@ -1,0 +1,3 @@
+"""
+The port of detectors, and the offline ones.
+"""

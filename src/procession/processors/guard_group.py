@@ -1,0 +1,206 @@
+"""
+GuardGroup: several text guards that look at one stream side by side.
+
+Branches of a ``.parallel()`` that each held back and changed the same chunk could not be put together again.  So text
+guards that no map chooses between share one window: what any of them finds is held back, overlapping findings are
+united, the strictest strategy counts, and every finding is still its own guard's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.text.spans import Span, resolve
+from procession.processors.contexts import OutputStreamContext
+from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
+from procession.processors.text_blocks import TextBlocks
+from procession.processors.text_guard import TextGuard
+from procession.processors.violation import Violation
+
+__all__ = ["GuardGroup"]
+
+
+class GuardGroup:
+    """
+    Text guards as one processor of a stream: block before filter before redact before warn.
+
+    A guard that asks a model makes the group wait for the end of each block.
+    """
+
+    on_error = "stop"
+    timeout: float | None = None
+    mutates = True
+
+    def __init__(self, guards: Sequence[TextGuard]) -> None:
+        self.guards = tuple(guards)
+        self.id = "+".join(guard.id for guard in self.guards)
+        self.fails_closed = any(not guard.passes for guard in self.guards)
+        self._by_id = {guard.id: guard for guard in self.guards}
+        self._strict = [guard for guard in self.guards if not guard.passes]
+        self._lenient = [guard for guard in self.guards if guard.passes]
+        self._waits = any(guard.asks for guard in self.guards)
+
+    def on_violation(self, violation: Violation) -> Any:
+        """
+        Hand a verdict to the guard whose it is.
+        """
+        guard = self._by_id.get(violation.processor_id)
+        callback = guard.on_violation if guard is not None else None
+        return callback(violation) if callback is not None else None
+
+    def process_output_stream(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Pass on what is certain of a text block, and hold the rest back.
+        """
+        chunk = ctx.chunk
+        if type(chunk) is not TextDelta:
+            return chunk
+        block = TextBlocks[_Block].of(ctx, self._new_block).block(chunk)
+        if self._waits:
+            block.whole.append(chunk.text)
+            return None if self._strict else chunk
+        for guard, own in block.own:
+            with self._as(ctx, guard):
+                guard.take(ctx, own, own.machine.feed(chunk.text))
+        if not self._strict:
+            block.shared.passed(chunk.text)
+            return chunk
+        pieces, decided = self._searched(ctx, block, chunk.text)
+        text = self._settle(ctx, block, pieces, decided)
+        return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
+
+    def flush_output_stream(self, ctx: OutputStreamContext) -> Any:
+        """
+        Return the rest of the blocks that end now that ``ctx.chunk`` is about to come.
+        """
+        ended = TextBlocks[_Block].of(ctx, self._new_block).ended_by(ctx.chunk)
+        if self._waits and ended:
+            return self._flush_slowly(ctx, ended)
+        out: list[Chunk] = []
+        for id, block in ended:
+            for guard, own in block.own:
+                with self._as(ctx, guard):
+                    guard.take(ctx, own, own.machine.finish())
+            pieces, decided = self._searched(ctx, block, None)
+            text = self._settle(ctx, block, pieces, decided)
+            self._note_passed(ctx, block)
+            if text:
+                out.append(TextDelta(text, id))
+        return out
+
+    async def _flush_slowly(self, ctx: OutputStreamContext, ended: list[tuple[str, _Block]]) -> list[Chunk]:
+        out: list[Chunk] = []
+        for id, block in ended:
+            text = "".join(block.whole)
+            strict: list[Span] = []
+            for guard in self.guards:
+                with self._as(ctx, guard):
+                    regions = await guard.regions_in(ctx, text)
+                    if guard.passes and regions:
+                        guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
+                if not guard.passes:
+                    strict += [span.replace(source=guard.id) for region in regions for span in region.members]
+            made = self._settle(ctx, block, pieces_of(text, resolve(strict)), strict)
+            self._note_passed(ctx, block)
+            if made and self._strict:
+                out.append(TextDelta(made, id))
+        return out
+
+    def reset_output_stream(self, ctx: OutputStreamContext) -> None:
+        """
+        Drop what is held back: the attempt it belongs to was rejected.
+        """
+        TextBlocks.forget(ctx)
+
+    def _new_block(self) -> _Block:
+        if self._waits:
+            return _Block(StreamedText([]), [])
+        return _Block(
+            StreamedText([Watch(guard.id, guard.lane(), guard.accepts) for guard in self._strict]),
+            [(guard, guard.new_block()) for guard in self._lenient],
+        )
+
+    def _note_passed(self, ctx: OutputStreamContext, block: _Block) -> None:
+        for guard in self.guards:
+            guard.note_passed(ctx.scope.state(guard.id), block.shared)
+
+    def _settle(self, ctx: OutputStreamContext, block: _Block, pieces: Sequence[Piece], decided: Sequence[Span]) -> str:
+        shared = block.shared
+        if not decided and not shared.dropped and len(pieces) == 1 and pieces[0].region is None:
+            return shared.passed(pieces[0].text)
+        for guard in self._strict:
+            own = [span for span in decided if span.source == guard.id]
+            if own and guard.strategy == "block":
+                with self._as(ctx, guard):
+                    ctx.abort(guard.reason(own), metadata=guard.metadata(own))
+        for guard in self._strict:
+            found = list(_own(pieces, guard.id))
+            if found:
+                with self._as(ctx, guard):
+                    guard.settle(ctx, found, {"phase": ctx.hook.value})
+                shared.dropped = shared.dropped or guard.strategy == "filter"
+        if shared.dropped:
+            return ""
+        return shared.passed("".join(self._shown(piece) for piece in pieces))
+
+    def _shown(self, piece: Piece) -> str:
+        if piece.region is None:
+            return piece.text
+        return self._by_id[piece.region.owner.source].replacement(piece.region, piece.found())
+
+    def _searched(self, ctx: OutputStreamContext, block: _Block, text: str | None) -> Released:
+        """
+        Let the strict guards look at more *text*, or at the end; what one of them raises is that guard's failure.
+        """
+        machine = block.shared.machine
+        try:
+            return machine.finish() if text is None else machine.feed(text)
+        except Exception:
+            failed = self._by_id.get(machine.failed or "")
+            if failed is not None:
+                ctx.owner, ctx.processor_id = failed, failed.id
+            raise
+
+    @contextmanager
+    def _as(self, ctx: OutputStreamContext, guard: TextGuard) -> Iterator[None]:
+        """
+        Let *ctx* speak for *guard*: its id on what it reports, its callback told once.  A verdict stays the guard's.
+        """
+        told: set[str] = ctx.scope.state(self.id).setdefault("told", set())
+        if not ctx.violated:
+            told.clear()
+        ctx.owner, ctx.processor_id, ctx.violated = guard, guard.id, guard.id in told
+        yield
+        if ctx.violated:
+            told.add(guard.id)
+        ctx.owner, ctx.processor_id, ctx.violated = self, self.id, bool(told)
+
+
+class _Block:
+    """
+    One block of text: what the strict guards share, what each lenient one has of its own, and the whole text so far.
+    """
+
+    __slots__ = ("own", "shared", "whole")
+
+    def __init__(self, shared: StreamedText, own: list[tuple[TextGuard, StreamedText]]) -> None:
+        self.shared = shared
+        self.own = own
+        self.whole: list[str] = []
+
+
+def _own(pieces: Sequence[Piece], source: str) -> Iterator[Piece]:
+    """
+    Yield what one guard found, as it would have found it alone.
+    """
+    for piece in pieces:
+        if piece.region is None:
+            continue
+        for region in resolve(span for span in piece.region.members if span.source == source):
+            start = region.start - piece.start
+            yield Piece(piece.text[start : start + region.end - region.start], region.start, region)
+
+

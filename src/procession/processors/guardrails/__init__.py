@@ -1,0 +1,3 @@
+"""
+Processors that stop or redact.
+"""

@@ -1,0 +1,40 @@
+"""
+What the processors room logs.  structlog is imported when there is something to say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["log_callback_error", "log_once", "log_skipped"]
+
+_said: set[tuple[str, str]] = set()
+
+
+def _logger() -> Any:
+    import structlog
+
+    return structlog.get_logger("procession.processors")
+
+
+def log_callback_error(processor_id: str, error: BaseException) -> None:
+    """
+    Say that an ``on_violation`` callback raised; the message of the error may hold private text and is left out.
+    """
+    _logger().warning("on_violation failed", processor_id=processor_id, error=type(error).__name__)
+
+
+def log_skipped(processor_id: str, hook: str, error: BaseException) -> None:
+    """
+    Say that a processor with ``on_error="skip"`` failed and was left out.
+    """
+    _logger().warning("processor skipped", processor_id=processor_id, hook=hook, error=type(error).__name__)
+
+
+def log_once(processor_id: str, message: str, **where: Any) -> None:
+    """
+    Warn of *message* the first time a processor gives cause for it.
+    """
+    if (processor_id, message) not in _said:
+        _said.add((processor_id, message))
+        _logger().warning(message, processor_id=processor_id, **where)

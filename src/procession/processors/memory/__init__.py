@@ -1,0 +1,3 @@
+"""
+Processors that recall and save.
+"""

@@ -1,0 +1,32 @@
+"""
+Options of built-in processors, checked where they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from procession.errors import ProcessorDefinitionError
+
+__all__ = ["one_of", "some_of"]
+
+
+def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
+    """
+    Return *value*, the *option* of the class *name*, if it is *allowed*; raises ``ProcessorDefinitionError`` if not.
+    """
+    if value not in allowed:
+        raise ProcessorDefinitionError(
+            f"{name} has {option}={value!r}", hint=f"it is one of {', '.join(repr(each) for each in allowed)}"
+        )
+    return value
+
+
+def some_of(name: str, option: str, values: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+    """
+    Return *values*, the *option* of the class *name*, if all are *allowed*; raises ``ProcessorDefinitionError`` if not.
+    """
+    if isinstance(values, str):
+        values = (values,)
+    return tuple(one_of(name, option, value, allowed) for value in values)

@@ -1,0 +1,162 @@
+"""
+HookPayload: what flows along the edges of a processor workflow.  The nine kinds are in ``payloads.py``.
+
+A payload is forked for parallel branches and put together again afterwards: the message list as a patch, the rest
+field by field.  Conditions and maps of a processor workflow are given the payload of the phase they run in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar
+
+from procession.errors import MergeConflict
+from procession.messages.message import Message
+from procession.messages.message_list import MessageList
+from procession.processors.hooks import Hook
+from procession.steps.forkable import MergePolicy
+
+__all__ = ["HookPayload"]
+
+
+class HookPayload:
+    """
+    What every hook is given: the messages, and where in the run it stands.
+    """
+
+    hook: ClassVar[Hook]
+    changeable: ClassVar[tuple[str, ...]] = ()
+    """The fields besides the messages that a branch may change."""
+
+    __slots__ = ("message_list", "retry_count", "step_number", "steps")
+
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        step_number: int = 0,
+        steps: Sequence[Any] = (),
+        retry_count: int = 0,
+    ) -> None:
+        self.message_list = message_list
+        self.step_number = step_number
+        self.steps = steps
+        self.retry_count = retry_count
+
+    @property
+    def phase(self) -> str:
+        """
+        The name of the hook.
+        """
+        return self.hook.value
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """
+        The messages in this hook's scope, read-only (D9).
+        """
+        return self.message_list.view()
+
+    def fork(self) -> HookPayload:
+        """
+        Return a copy whose message list may change without this one.
+        """
+        made = copy(self)
+        made.message_list = self.message_list.fork()
+        return made
+
+    def merge(self, outputs: Mapping[str, Any], policy: MergePolicy) -> HookPayload:
+        """
+        Put the branches' payloads together under *policy* (D26).
+        """
+        branches = {key: output for key, output in outputs.items() if isinstance(output, HookPayload)}
+        if callable(policy):
+            return self.adopt(outputs, policy(self, outputs), allow_drop=True)
+        self.message_list.merge({key: branch.message_list.diff() for key, branch in branches.items()}, policy)
+        for field in self.changeable:
+            self._merge_field(field, branches, first_wins=policy == "priority")
+        return self
+
+    def adopt(self, outputs: Any, picked: Any, *, allow_drop: bool) -> HookPayload:
+        """
+        Go on with what a map picked or built: a payload, a mapping of them (the last one counts), or nothing.
+        """
+        if isinstance(picked, Mapping):
+            last = [value for value in picked.values() if isinstance(value, HookPayload)]
+            picked = last[-1] if last else None
+        if picked is None:
+            picked = self
+        elif not isinstance(picked, HookPayload):
+            raise MergeConflict(
+                f"a map in a processor workflow returned {type(picked).__name__}",
+                branches=(),
+                hint="return one of the payloads it was given, a changed copy of one, or None for no change",
+            )
+        if isinstance(outputs, Mapping) and not allow_drop:
+            self._refuse_dropped(outputs, picked)
+        if picked is not self:
+            self.message_list.adopt_state(picked.message_list)
+            for field in self.changeable:
+                setattr(self, field, getattr(picked, field))
+        return self
+
+    def _refuse_dropped(self, outputs: Mapping[str, Any], picked: HookPayload) -> None:
+        patches = {
+            key: output.message_list.diff()
+            for key, output in outputs.items()
+            if isinstance(output, HookPayload) and output is not picked
+        }
+        dropped = self.message_list.dropped_redactions(patches, picked.message_list)
+        if dropped:
+            raise MergeConflict(
+                f"the map drops what {', '.join(repr(key) for key in dropped)} redacted",
+                branches=tuple(dropped),
+                hint="pick that branch, leave the map out so that the branches are merged, or say allow_drop=True",
+            )
+
+    def _merge_field(self, field: str, branches: Mapping[str, HookPayload], *, first_wins: bool) -> None:
+        before = getattr(self, field)
+        changed = {key: value for key, branch in branches.items() if (value := getattr(branch, field)) is not before}
+        if not changed:
+            return
+        values = list(changed.values())
+        if all(isinstance(value, Mapping) for value in values) and (before is None or isinstance(before, Mapping)):
+            setattr(self, field, _merge_mappings(field, before or {}, changed, first_wins=first_wins))
+        elif first_wins or all(value == values[0] for value in values[1:]):
+            setattr(self, field, values[0])
+        else:
+            setattr(self, field, self._resolve(field, before, changed))
+
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+        raise MergeConflict(
+            f"{', '.join(repr(key) for key in changed)} changed {field!r} in different ways in {self.phase}",
+            branches=tuple(changed),
+            hint="choose in a .map(...), or put the processors one after the other",
+        )
+
+
+def _merge_mappings(
+    field: str, before: Mapping[str, Any], changed: Mapping[str, Mapping[str, Any]], *, first_wins: bool
+) -> dict[str, Any]:
+    merged = dict(before)
+    set_by: dict[str, str] = {}
+    for branch, values in changed.items():
+        for key in {**before, **values}:
+            value = values.get(key)
+            if value == before.get(key) and (key in values) == (key in before):
+                continue
+            if key in set_by and merged.get(key) != value:
+                if first_wins:
+                    continue
+                raise MergeConflict(
+                    f"{set_by[key]!r} and {branch!r} set {field}[{key!r}] differently",
+                    branches=(set_by[key], branch),
+                    hint="choose in a .map(...), or put the processors one after the other",
+                )
+            set_by[key] = branch
+            if key in values:
+                merged[key] = value
+            else:
+                merged.pop(key, None)
+    return merged

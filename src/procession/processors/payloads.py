@@ -1,0 +1,267 @@
+"""
+The nine payloads: what each hook's processors are given and may change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from procession.errors import ModelError
+from procession.messages.chunks import Chunk, ToolCall
+from procession.messages.message import Message
+from procession.messages.message_list import MessageList
+from procession.messages.parts import StepStartPart, TextPart
+from procession.messages.prompt import PromptMessage
+from procession.messages.usage import NO_USAGE, Usage
+from procession.processors.hooks import Hook
+from procession.processors.payload import HookPayload
+
+__all__ = [
+    "APIErrorPayload", "HookPayload", "InputPayload", "InputStepPayload", "LLMRequestPayload", "LLMResponsePayload",
+    "OutputResultPayload", "OutputStepPayload", "OutputStreamPayload", "ToolResultPayload",
+]  # fmt: skip
+
+
+class InputPayload(HookPayload):
+    """
+    Of ``process_input``: history and input, without context.
+    """
+
+    hook = Hook.INPUT
+    __slots__ = ()
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """
+        The history and the new input.
+        """
+        return self.message_list.view("memory", "input")
+
+
+class InputStepPayload(HookPayload):
+    """
+    Of ``process_input_step``: all messages, and what the coming model call is made with.
+    """
+
+    hook = Hook.INPUT_STEP
+    changeable = (
+        "model", "tools", "tool_choice", "active_tools", "provider_options", "model_settings", "structured_output",
+    )  # fmt: skip
+    __slots__ = (
+        "active_tools", "message_id", "model", "model_settings", "provider_options", "structured_output",
+        "tool_choice", "tools",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        model: Any = None,
+        tools: Mapping[str, Any] | None = None,
+        tool_choice: Any = "auto",
+        active_tools: Sequence[str] | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        model_settings: Mapping[str, Any] | None = None,
+        structured_output: Any = None,
+        message_id: str | None = None,
+        step_number: int = 0,
+        steps: Sequence[Any] = (),
+        retry_count: int = 0,
+    ) -> None:
+        self.message_list = message_list
+        self.step_number = step_number
+        self.steps = steps
+        self.retry_count = retry_count
+        self.model = model
+        self.tools = tools if tools is not None else {}
+        self.tool_choice = tool_choice
+        self.active_tools = active_tools
+        self.provider_options = provider_options
+        self.model_settings = model_settings
+        self.structured_output = structured_output
+        self.message_id = message_id
+
+
+class LLMRequestPayload(HookPayload):
+    """
+    Of ``process_llm_request``: the prompt as it will be sent, and a response that replaces the call.
+    """
+
+    hook = Hook.LLM_REQUEST
+    changeable = ("prompt", "response")
+    __slots__ = ("model", "prompt", "response")
+
+    def __init__(
+        self, message_list: MessageList, *, prompt: Sequence[PromptMessage] = (), model: Any = None, **where: Any
+    ) -> None:
+        super().__init__(message_list, **where)
+        self.prompt = prompt
+        self.model = model
+        self.response: Any = None
+
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+        if field == "response":  # the first processor that gives a response wins
+            return next(iter(changed.values()))
+        return super()._resolve(field, before, changed)
+
+
+class LLMResponsePayload(HookPayload):
+    """
+    Of ``process_llm_response``: the model's own chunks of this call.
+    """
+
+    hook = Hook.LLM_RESPONSE
+    __slots__ = ("chunks", "from_cache", "model", "raw_response", "request", "warnings")
+
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        chunks: Sequence[Chunk] = (),
+        from_cache: bool = False,
+        model: Any = None,
+        request: Any = None,
+        raw_response: Any = None,
+        warnings: Sequence[Any] = (),
+        **where: Any,
+    ) -> None:
+        super().__init__(message_list, **where)
+        self.chunks = chunks
+        self.from_cache = from_cache
+        self.model = model
+        self.request = request
+        self.raw_response = raw_response
+        self.warnings = warnings
+
+
+class OutputStreamPayload(HookPayload):
+    """
+    Of ``process_output_stream``: one chunk, or ``None`` once a processor dropped it.
+    """
+
+    hook = Hook.OUTPUT_STREAM
+    changeable = ("chunk",)
+    __slots__ = ("chunk",)
+
+    def __init__(self, message_list: MessageList, *, chunk: Chunk | None = None, **where: Any) -> None:
+        super().__init__(message_list, **where)
+        self.chunk = chunk
+
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+        if any(value is None for value in changed.values()):  # removing is stricter than changing
+            return None
+        return super()._resolve(field, before, changed)
+
+
+class OutputStepPayload(HookPayload):
+    """
+    Of ``process_output_step``: what one step said, before its tools run.
+    """
+
+    hook = Hook.OUTPUT_STEP
+    __slots__ = ("_text", "_version", "finish_reason", "message_id", "provider_metadata", "tool_calls", "usage")
+
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        text: str = "",
+        message_id: str | None = None,
+        finish_reason: str = "unknown",
+        tool_calls: Sequence[ToolCall] = (),
+        usage: Usage = NO_USAGE,
+        provider_metadata: Mapping[str, Any] | None = None,
+        **where: Any,
+    ) -> None:
+        super().__init__(message_list, **where)
+        self._text = text
+        self._version = message_list.version
+        self.message_id = message_id
+        """The id of the message that the step is part of."""
+        self.finish_reason = finish_reason
+        self.tool_calls = tool_calls
+        self.usage = usage
+        self.provider_metadata = provider_metadata
+
+    @property
+    def text(self) -> str:
+        """
+        The text of the step; read from the messages again where a processor has changed them (D37).
+        """
+        if self.message_list.version == self._version or self.message_id is None:
+            return self._text
+        message = self.message_list.get_by_id(self.message_id)
+        said: list[str] = []
+        for part in reversed(message.parts) if message is not None else ():
+            if isinstance(part, StepStartPart):
+                break
+            if isinstance(part, TextPart):
+                said.append(part.text)
+        return "".join(reversed(said))
+
+
+class ToolResultPayload(HookPayload):
+    """
+    Of ``process_tool_result``: what one tool answered, before anything is derived from it (D20).
+    """
+
+    hook = Hook.TOOL_RESULT
+    changeable = ("result",)
+    __slots__ = ("args", "is_error", "provider_executed", "result", "tool_call_id", "tool_name")
+
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        tool_name: str = "",
+        tool_call_id: str = "",
+        args: Any = None,
+        result: Any = None,
+        is_error: bool = False,
+        provider_executed: bool = False,
+        **where: Any,
+    ) -> None:
+        super().__init__(message_list, **where)
+        self.tool_name = tool_name
+        self.tool_call_id = tool_call_id
+        self.args = args
+        self.result = result
+        self.is_error = is_error
+        self.provider_executed = provider_executed
+
+
+class APIErrorPayload(HookPayload):
+    """
+    Of ``process_api_error``: a model call that failed, and whether it is to be tried again.
+    """
+
+    hook = Hook.API_ERROR
+    changeable = ("retry",)
+    __slots__ = ("can_retry", "error", "retry")
+
+    def __init__(self, message_list: MessageList, *, error: ModelError, can_retry: bool = False, **where: Any) -> None:
+        super().__init__(message_list, **where)
+        self.error = error
+        self.can_retry = can_retry
+        self.retry = False
+
+
+class OutputResultPayload(HookPayload):
+    """
+    Of ``process_output_result``: the whole turn; ``result`` has text, finish_reason, steps and usage.
+    """
+
+    hook = Hook.OUTPUT_RESULT
+    __slots__ = ("result",)
+
+    def __init__(self, message_list: MessageList, *, result: Any = None, **where: Any) -> None:
+        super().__init__(message_list, **where)
+        self.result = result
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """
+        This turn's response.
+        """
+        return self.message_list.view("response")

@@ -1,0 +1,100 @@
+"""
+A processor workflow compiled for chunks.
+
+A workflow run per chunk would cost more than everything else together, so ``process_output_stream`` does not go
+through the engine: the nodes of the same workflow are compiled once to a chain of calls, and a chunk passes it in
+place.  What holds for the other hooks holds here too: the order, what a map picks, how branches are merged, that a
+verdict cannot be swallowed and that a failing processor stops the run.
+
+Two things are different, and said in ``docs/processors.md``: the branches of a ``.parallel()`` share one chunk at a
+time, so text guards in it that no map chooses between become one guard over all their findings; and loops, ``foreach``
+and ``sleep`` have no place in a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from procession.messages.chunks import Chunk, DataChunk
+from procession.messages.message_list import MessageList
+from procession.processors.payloads import OutputStreamPayload
+from procession.processors.stream_items import Item, ProcessorItem, release_all, run_items
+from procession.processors.stream_plan import StreamPlan
+from procession.steps.scope import RequestScope
+from procession.steps.signals import Signal
+
+__all__ = ["StreamChain"]
+
+Pushed = Chunk | list[Chunk] | None
+
+
+class StreamChain:
+    """
+    One run's chain: made from a plan, with a context for each processor.
+
+    ``fast`` takes a chunk and returns what comes out of the chain, where every processor in it is plain; where it is
+    ``None``, ``push`` does the same and is awaited.
+    """
+
+    def __init__(self, plan: StreamPlan, scope: RequestScope, message_list: MessageList) -> None:
+        self.payload = OutputStreamPayload(message_list)
+        self.items: list[Item] = plan.instantiate(self.payload, scope)
+        self._plain = [item for item in self.items if isinstance(item, ProcessorItem) and item.is_plain]
+        self.fast: Callable[[Chunk], Pushed] | None = self._fast if len(self._plain) == len(self.items) else None
+
+    def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int) -> None:
+        """
+        Tell the processors which step the coming chunks belong to.
+        """
+        self.payload.step_number = step_number
+        self.payload.steps = steps
+        self.payload.retry_count = retry_count
+        for item in self.items:
+            item.begin(self.payload)
+
+    def discard(self) -> None:
+        """
+        Drop what processors hold back: the attempt it belongs to was rejected.
+        """
+        for item in self.items:
+            item.discard()
+
+    async def push(self, chunk: Chunk, sender: str | None = None) -> Pushed:
+        """
+        Pass *chunk* through the chain and return what comes out of it.
+
+        *sender* is the processor that wrote a ``data-*`` chunk: it does not receive it (D18).
+        """
+        out: list[Chunk] = []
+        await run_items(self.items, 0, chunk, out, sender)
+        return out[0] if len(out) == 1 else out or None
+
+    async def flush(self) -> list[Chunk]:
+        """
+        Return what processors still hold back, each passed through those after it.
+        """
+        out: list[Chunk] = []
+        await release_all(self.items, None, out)
+        return out
+
+    def _fast(self, chunk: Chunk) -> Pushed:
+        for item in self._plain:
+            if type(chunk) is DataChunk and not item.takes_data:
+                continue
+            ctx = item.ctx
+            ctx.chunk = chunk
+            try:
+                out = item.method(ctx)
+            except Exception as error:
+                out = item.raised(chunk, error)
+            except Signal as signal:
+                out = item.signalled(signal)
+            if ctx.verdict is not None:
+                item.settle()
+            if out is not chunk:
+                out = item.kept(chunk, out)
+                if out is None:
+                    return None
+                chunk = out
+        return chunk

@@ -1,0 +1,311 @@
+"""
+Branches of a stream chain: the arms of ``.parallel()`` and ``.branch()``, and how their chunks become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, cast
+
+import anyio
+
+from procession.errors import ConditionError, MergeConflict, NoArmMatched
+from procession.messages.chunks import Chunk
+from procession.processors.payloads import OutputStreamPayload
+from procession.processors.stream_items import Item, release_all, run_items
+from procession.steps.forkable import MergePolicy
+from procession.steps.signals import Tripwire
+
+__all__ = ["ForkItem", "StreamArm"]
+
+
+class StreamArm:
+    """
+    One arm: its items, the payload by which a map sees it, and the condition under which it runs.
+    """
+
+    __slots__ = ("condition", "items", "payload", "redacts", "step_id")
+
+    def __init__(
+        self,
+        step_id: str,
+        items: list[Item],
+        payload: OutputStreamPayload,
+        *,
+        condition: Callable[[Any], Any] | None = None,
+        redacts: bool = False,
+    ) -> None:
+        self.step_id = step_id
+        self.items = items
+        self.payload = payload
+        self.condition = condition
+        self.redacts = redacts
+
+
+class ForkItem(Item):
+    """
+    Arms that each get the chunk; ``choose`` says what a map picks, ``merge`` what happens without one.
+
+    Arms are awaited in place, one after the other, which costs nothing where none of them waits for anything.  Once
+    one was seen to wait they run as tasks: the first block cancels the others (D27).
+    """
+
+    __slots__ = ("_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_default", "_first", "_merge", "_name",
+                 "_payload", "_skip")  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        arms: Sequence[StreamArm],
+        payload: OutputStreamPayload,
+        *,
+        choose: Callable[[Mapping[str, Any]], Any] | None,
+        allow_drop: bool,
+        merge: MergePolicy,
+        default: StreamArm | None = None,
+        first_only: bool = False,
+        skip_unmatched: bool = False,
+    ) -> None:
+        self._arms = tuple(arms)
+        self._default = default
+        self._all = (*self._arms, default) if default is not None else self._arms
+        super().__init__(
+            is_async=True, holds=any(item.holds for arm in self._all for item in arm.items)
+        )
+        self._name = name
+        self._payload = payload
+        self._choose = choose
+        self._allow_drop = allow_drop
+        self._merge = merge
+        self._first = first_only
+        self._skip = skip_unmatched
+        self._concurrent = False
+
+    def begin(self, payload: OutputStreamPayload) -> None:
+        """
+        Give each arm its own fork of the message list for the coming step.
+        """
+        for arm in self._all:
+            arm.payload.message_list = payload.message_list.fork()
+            arm.payload.step_number = payload.step_number
+            arm.payload.steps = payload.steps
+            arm.payload.retry_count = payload.retry_count
+            for item in arm.items:
+                item.begin(arm.payload)
+
+    def discard(self) -> None:
+        """
+        Drop what the arms hold back.
+        """
+        for arm in self._all:
+            for item in arm.items:
+                item.discard()
+
+    def must_release(self, chunk: Chunk) -> bool:
+        """
+        Whether an arm holds text that must go on before *chunk*.
+        """
+        return any(item.holds and item.must_release(chunk) for arm in self._all for item in arm.items)
+
+    async def release(self, coming: Chunk | None) -> list[Chunk]:
+        """
+        Let the arms release, and put what comes of it together like any chunk.
+        """
+        pieces: list[list[Chunk]] = []
+        for arm in self._all:
+            out: list[Chunk] = []
+            await release_all(arm.items, coming, out)
+            pieces.append(out)
+        released: list[Chunk] = []
+        for position in range(max((len(piece) for piece in pieces), default=0)):
+            outputs = {
+                arm.step_id: piece[position] if position < len(piece) else None
+                for arm, piece in zip(self._all, pieces, strict=True)
+            }
+            one = await self._joined(None, outputs)
+            if one is not None:
+                released.append(one)
+        return released
+
+    async def apply(self, chunk: Chunk) -> Chunk | None:
+        """
+        Give *chunk* to the arms that take part, and join what they return.
+        """
+        arms: Sequence[StreamArm] = self._arms
+        if any(arm.condition is not None for arm in arms) or self._default is not None:
+            arms = await self._taking_part(chunk)
+            if not arms:
+                return chunk
+        outputs = await (self._at_once(arms, chunk) if self._concurrent else self._in_turn(arms, chunk))
+        out = await self._joined(chunk, outputs)
+        return chunk if chunk.control and type(out) is not type(chunk) else out
+
+    async def _taking_part(self, chunk: Chunk) -> list[StreamArm]:
+        self._payload.chunk = chunk
+        found: list[StreamArm] = []
+        for arm in self._arms:
+            try:
+                holds: Any = arm.condition is None or arm.condition(self._payload)
+                if hasattr(holds, "__await__"):
+                    holds = await holds
+            except Exception as error:
+                raise ConditionError(
+                    f"the condition of {arm.step_id!r} in {self._name!r} raised {type(error).__name__}: {error}",
+                    path=self._name,
+                    hint="a condition answers true or false for every payload of the phase",
+                ) from error
+            if holds:
+                found.append(arm)
+                if self._first:
+                    break
+        if not found and self._default is not None:
+            found.append(self._default)
+        if not found and not self._skip:
+            raise NoArmMatched(
+                f"no arm of {self._name!r} takes this chunk", path=self._name,
+                hint='give the branch a default, or say on_no_match="skip"',
+            )  # fmt: skip
+        return found
+
+    async def _in_turn(self, arms: Sequence[StreamArm], chunk: Chunk) -> dict[str, Chunk | None]:
+        outputs: dict[str, Chunk | None] = {}
+        verdicts: list[Tripwire] = []
+        for arm in arms:
+            watch = _Watch(self._run_arm(arm, chunk, outputs, verdicts))
+            await watch
+            self._concurrent = self._concurrent or (watch.suspended and len(arms) > 1)
+        return _decided(outputs, verdicts)
+
+    async def _at_once(self, arms: Sequence[StreamArm], chunk: Chunk) -> dict[str, Chunk | None]:
+        outputs: dict[str, Chunk | None] = {}
+        verdicts: dict[str, Tripwire] = {}
+        failures: dict[str, Exception] = {}
+
+        async def one(arm: StreamArm) -> None:
+            collected: list[Tripwire] = []
+            try:
+                await self._run_arm(arm, chunk, outputs, collected)
+            except Exception as error:
+                failures[arm.step_id] = error
+            if collected:
+                verdicts[arm.step_id] = collected[0]
+            if collected or failures:
+                group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            for arm in arms:
+                group.start_soon(one, arm)
+        hard = any(not verdict.info.retry for verdict in verdicts.values())
+        if failures and not hard:
+            raise next(failures[arm.step_id] for arm in arms if arm.step_id in failures)
+        return _decided(outputs, [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts])
+
+    async def _run_arm(
+        self, arm: StreamArm, chunk: Chunk, outputs: dict[str, Chunk | None], verdicts: list[Tripwire]
+    ) -> None:
+        out: list[Chunk] = []
+        try:
+            await run_items(arm.items, 0, chunk, out, None)
+        except Tripwire as verdict:
+            verdicts.append(verdict)
+        outputs[arm.step_id] = out[0] if out else None
+
+    async def _joined(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
+        if self._choose is not None:
+            return await self._picked(chunk, outputs)
+        changed = {key: out for key, out in outputs.items() if out is not chunk}
+        if not changed:
+            return chunk
+        values = list(changed.values())
+        if self._merge == "priority" or all(value == values[0] for value in values[1:]):
+            return values[0]
+        if callable(self._merge):
+            picked = self._merge(self._payload, self._shown(outputs))
+            return cast("Chunk | None", picked.chunk if isinstance(picked, OutputStreamPayload) else picked)
+        if any(value is None for value in values):  # removing is stricter than changing
+            return None
+        raise MergeConflict(
+            f"{', '.join(map(repr, changed))} rewrote one chunk in different ways",
+            branches=tuple(changed),
+            path=self._name,
+            hint="choose in a .map(...), put the processors one after the other, or make them text guards",
+        )
+
+    async def _picked(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
+        shown = self._shown(outputs)
+        picked = cast("Callable[[Any], Any]", self._choose)(shown)
+        if hasattr(picked, "__await__"):
+            picked = await picked
+        if isinstance(picked, Mapping):
+            last = list(cast("Mapping[str, Any]", picked).values())
+            picked = last[-1] if last else None
+        if picked is None:
+            return chunk
+        out = cast("Chunk | None", picked.chunk)
+        if not self._allow_drop:
+            for arm in self._all:
+                hidden = outputs.get(arm.step_id, out)
+                if arm.redacts and hidden is not chunk and hidden != out:
+                    raise MergeConflict(
+                        f"the map after {self._name!r} drops what {arm.step_id!r} redacted",
+                        branches=(arm.step_id,),
+                        path=self._name,
+                        hint="pick that branch, leave the map out, or say allow_drop=True",
+                    )
+        return out
+
+    def _shown(self, outputs: Mapping[str, Chunk | None]) -> dict[str, OutputStreamPayload]:
+        shown: dict[str, OutputStreamPayload] = {}
+        for arm in self._all:
+            if arm.step_id in outputs:
+                arm.payload.chunk = outputs[arm.step_id]
+                shown[arm.step_id] = arm.payload
+        return shown
+
+
+def _decided(outputs: dict[str, Chunk | None], verdicts: Sequence[Tripwire]) -> dict[str, Chunk | None]:
+    """
+    Raise the verdict that counts: a hard block before a retry, then the order of declaration (D27).
+    """
+    for verdict in verdicts:
+        if not verdict.info.retry:
+            raise verdict
+    if verdicts:
+        raise verdicts[0]
+    return outputs
+
+
+class _Watch:
+    """
+    Awaits a coroutine and notes whether it had to wait for anything.
+    """
+
+    __slots__ = ("_coroutine", "suspended")
+
+    def __init__(self, coroutine: Any) -> None:
+        self._coroutine = coroutine
+        self.suspended = False
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        inner = self._coroutine.__await__()
+        try:
+            waiting = next(inner)
+        except StopIteration as done:
+            return done.value
+        self.suspended = True
+        while True:
+            try:
+                sent = yield waiting
+            except GeneratorExit:
+                inner.close()
+                raise
+            except BaseException as error:
+                try:
+                    waiting = inner.throw(error)
+                except StopIteration as done:
+                    return done.value
+            else:
+                try:
+                    waiting = inner.send(sent)
+                except StopIteration as done:
+                    return done.value

@@ -1,0 +1,283 @@
+"""
+The links of a stream chain: one kind per kind of node, made for one run.
+
+Each takes a chunk and gives a chunk, or ``None`` where it dropped it or holds it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from procession.messages.chunks import Chunk, DataChunk, TextDelta
+from procession.processors.adapter import HookCaller
+from procession.processors.contexts import OutputStreamContext
+from procession.processors.hooks import Hook
+from procession.processors.payloads import OutputStreamPayload
+from procession.processors.protocols import option
+from procession.steps.scope import RequestScope
+from procession.steps.signals import Signal
+
+__all__ = ["Item", "MapItem", "ProcessorItem", "release_all", "run_items"]
+
+
+class Item:
+    """
+    One link.  ``is_async`` says whether ``apply`` is awaited, ``holds`` whether it may hold text back.
+    """
+
+    __slots__ = ("holds", "is_async", "owner_id")
+
+    def __init__(self, *, is_async: bool = False, holds: bool = False, owner_id: str | None = None) -> None:
+        self.is_async = is_async
+        self.holds = holds
+        self.owner_id = owner_id
+
+    def begin(self, payload: OutputStreamPayload) -> None:
+        """
+        A step begins.
+        """
+
+    def discard(self) -> None:
+        """
+        Drop what is held back: the attempt was rejected.
+        """
+
+    def apply(self, chunk: Chunk) -> Chunk | Awaitable[Chunk | None] | None:
+        """
+        Return what becomes of *chunk*.
+        """
+        raise NotImplementedError
+
+    def must_release(self, chunk: Chunk) -> bool:
+        """
+        Whether held text must go on before *chunk* does.
+        """
+        return False
+
+    async def release(self, coming: Chunk | None) -> list[Chunk]:
+        """
+        Return what is held back, now that *coming* (``None`` at the end) is about to arrive.
+        """
+        return []
+
+
+async def run_items(items: Sequence[Item], start: int, chunk: Chunk, out: list[Chunk], sender: str | None) -> None:
+    """
+    Pass *chunk* through *items* from *start* and append what comes out to *out*; what was held back goes first.
+    """
+    for index in range(start, len(items)):
+        item = items[index]
+        if item.holds and item.must_release(chunk):
+            for held in await item.release(chunk):
+                await run_items(items, index + 1, held, out, sender)
+        if sender is not None and item.owner_id == sender:
+            continue
+        result = item.apply(chunk)
+        if item.is_async:
+            result = await cast("Awaitable[Chunk | None]", result)
+        if result is None:
+            return
+        chunk = cast("Chunk", result)
+    out.append(chunk)
+
+
+async def release_all(items: Sequence[Item], coming: Chunk | None, out: list[Chunk]) -> None:
+    """
+    Append to *out* what *items* hold back, each piece passed through the items after it.
+    """
+    for index, item in enumerate(items):
+        if item.holds:
+            for held in await item.release(coming):
+                await run_items(items, index + 1, held, out, None)
+
+
+class ProcessorItem(Item):
+    """
+    One processor: its context serves the whole run.
+    """
+
+    __slots__ = ("_block", "_keeps", "_scope", "caller", "ctx", "method", "takes_data")
+
+    def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
+        owner = caller.owner
+        super().__init__(
+            is_async=caller.is_async[Hook.OUTPUT_STREAM],
+            holds=callable(getattr(owner, "flush_output_stream", None)),
+            owner_id=owner.id,
+        )
+        self.caller = caller
+        self.method: Callable[[Any], Any] = caller.methods[Hook.OUTPUT_STREAM]
+        self.ctx = OutputStreamContext(payload, scope, owner)
+        self.takes_data: bool = option(owner, "process_data_parts")
+        self._keeps: bool = option(owner, "uses_stream_parts")
+        self._scope = scope
+        self._block: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """
+        Whether the hook can be called in place with nothing around it.
+        """
+        return not (self.is_async or self.holds or self._keeps)
+
+    def begin(self, payload: OutputStreamPayload) -> None:
+        """
+        A step begins.
+        """
+        self.ctx.violated = False
+
+    def discard(self) -> None:
+        """
+        Let the processor drop what it holds back.
+        """
+        self._block = None
+        reset = getattr(self.caller.owner, "reset_output_stream", None)
+        if reset is not None:
+            reset(self.ctx)
+
+    def apply(self, chunk: Chunk) -> Chunk | Awaitable[Chunk | None] | None:
+        """
+        Call the processor's hook, unless it did not opt in to data chunks.
+        """
+        if not self.takes_data and type(chunk) is DataChunk:
+            return chunk if not self.is_async else self._as_it_is(chunk)
+        self._note(chunk)
+        if self.is_async:
+            return self._apply_async(chunk)
+        try:
+            out = self.method(self.ctx)
+        except Exception as error:
+            out = self.raised(chunk, error)
+        except Signal as signal:
+            out = self.signalled(signal)
+        if self.ctx.verdict is not None:
+            self.settle()
+        return out if out is chunk else self.kept(chunk, out)
+
+    async def _apply_async(self, chunk: Chunk) -> Chunk | None:
+        ctx = self.ctx
+        try:
+            out = await (
+                self.method(ctx) if self.caller.timeout is None else _within(self.caller.timeout, self.method(ctx))
+            )
+        except Exception as error:
+            out = self.raised(chunk, error)
+        except Signal as signal:
+            out = self.signalled(signal)
+        if ctx.verdict is not None:
+            self.settle()
+        return out if out is chunk else self.kept(chunk, out)
+
+    async def _as_it_is(self, chunk: Chunk) -> Chunk:
+        return chunk
+
+    def _note(self, chunk: Chunk) -> None:
+        if self._keeps:
+            self.ctx.note(chunk)
+        else:
+            self.ctx.chunk = chunk
+        if type(chunk) is TextDelta:
+            self._block = chunk.id
+
+    def must_release(self, chunk: Chunk) -> bool:
+        """
+        Text of a block is held until something else than more of it comes.
+        """
+        return self._block is not None and not (type(chunk) is TextDelta and chunk.id == self._block)
+
+    async def release(self, coming: Chunk | None) -> list[Chunk]:
+        """
+        Ask the processor for what it holds back.
+        """
+        if self._block is None:
+            return []
+        if coming is None:
+            self._block = None
+        ctx = self.ctx
+        if coming is not None:
+            ctx.chunk = coming
+        held: Any = None
+        try:
+            held = self.caller.owner.flush_output_stream(ctx)
+            if hasattr(held, "__await__"):
+                held = await held
+        except Exception as error:
+            self.raised(None, error)
+        except Signal as signal:
+            self.signalled(signal)
+        if ctx.verdict is not None:
+            self.settle()
+        if held is None:
+            return []
+        return list(held) if isinstance(held, (list, tuple)) else [held]
+
+    def kept(self, chunk: Chunk, out: Any) -> Chunk | None:
+        """
+        What really becomes of *chunk*: control chunks carry the stream's structure and stay (D18).
+        """
+        if chunk.control and type(out) is not type(chunk):
+            return chunk
+        return cast("Chunk | None", out)
+
+    def signalled(self, signal: Signal) -> Chunk | None:
+        """
+        Note a verdict that was raised without the context; nothing comes of the chunk.
+        """
+        if self.ctx.verdict is None:
+            self.ctx.verdict = signal
+        return None
+
+    def settle(self) -> None:
+        """
+        Raise what the hook decided; the context is clean again for the next attempt.
+        """
+        try:
+            self.caller.settle(self.ctx, self._scope)
+        finally:
+            self.ctx.verdict = None
+
+    def raised(self, chunk: Chunk | None, error: Exception) -> Chunk | None:
+        """
+        Stop the run, or leave the processor out of this chunk (D17).
+        """
+        if self.ctx.verdict is not None:
+            return None
+        if not self.caller.skips:
+            try:
+                self.caller.failure(self.ctx, error)
+            finally:
+                self.ctx.verdict = None
+        self.caller.skipped(self.ctx, error)
+        return chunk
+
+
+async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
+    import anyio
+
+    with anyio.fail_after(seconds):
+        return await waiting
+
+
+class MapItem(Item):
+    """
+    A plain map: it may return a payload with another chunk, or nothing for no change.
+    """
+
+    __slots__ = ("_function", "_payload")
+
+    def __init__(self, function: Callable[[Any], Any], payload: OutputStreamPayload) -> None:
+        super().__init__(is_async=True)
+        self._function = function
+        self._payload = payload
+
+    async def apply(self, chunk: Chunk) -> Chunk | None:
+        """
+        Ask the map.
+        """
+        self._payload.chunk = chunk
+        picked = self._function(self._payload)
+        if hasattr(picked, "__await__"):
+            picked = await picked
+        out = chunk if picked is None else picked.chunk
+        return chunk if out is None and chunk.control else cast("Chunk | None", out)

@@ -1,0 +1,165 @@
+"""
+StreamPlan: the nodes of a processor workflow, made ready for chunks.  Static: one per workflow, used by every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from procession.errors import ProcessorDefinitionError
+from procession.processors.adapter import HookCaller
+from procession.processors.guard_group import GuardGroup
+from procession.processors.hooks import Hook
+from procession.processors.payloads import OutputStreamPayload
+from procession.processors.protocols import option
+from procession.processors.stream_fork import ForkItem, StreamArm
+from procession.processors.stream_items import Item, MapItem, ProcessorItem
+from procession.processors.text_guard import TextGuard
+from procession.steps.scope import RequestScope
+from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, Pick, StepNode
+from procession.workflows.workflow import Workflow
+
+__all__ = ["StreamPlan", "stream_plan"]
+
+STREAM = Hook.OUTPUT_STREAM.value
+Make: TypeAlias = Callable[[OutputStreamPayload, RequestScope], Item]
+"""Makes one link for one run."""
+
+
+class StreamPlan:
+    """
+    How to make the links of a chain.
+    """
+
+    __slots__ = ("makers",)
+
+    def __init__(self, makers: list[Make]) -> None:
+        self.makers = makers
+
+    def instantiate(self, payload: OutputStreamPayload, scope: RequestScope) -> list[Item]:
+        """
+        Make the links for one run.
+        """
+        return [make(payload, scope) for make in self.makers]
+
+
+def stream_plan(workflow: Workflow[Any, Any] | None) -> StreamPlan | None:
+    """
+    Return the plan of *workflow* for chunks, or ``None`` where no processor in it takes part in the stream.
+
+    Raises ``ProcessorDefinitionError`` for a loop, ``foreach`` or sleep among its nodes.
+    """
+    if workflow is None or STREAM not in workflow.as_step().hooks:
+        return None
+    return StreamPlan(_sequence(workflow))
+
+
+def _sequence(workflow: Workflow[Any, Any]) -> list[Make]:
+    makers: list[Make] = []
+    nodes = workflow.nodes
+    for index, node in enumerate(nodes):
+        following = nodes[index + 1] if index + 1 < len(nodes) else None
+        before = nodes[index - 1] if index else None
+        if isinstance(node, StepNode):
+            makers += _step(node)
+        elif isinstance(node, (ParallelNode, BranchNode)):
+            makers += _fork(node, following if isinstance(following, MapNode) else None)
+        elif isinstance(node, MapNode):
+            if not isinstance(before, (ParallelNode, BranchNode)):
+                makers.append(_map(node, workflow))
+        else:
+            raise ProcessorDefinitionError(
+                f"workflow {workflow.id!r} has a {node.kind} ({node.id!r}) and a processor with {STREAM}",
+                hint="loops, foreach and sleep have no place in a stream: keep such steps in a workflow of their own",
+            )
+    return makers
+
+
+def _step(node: StepNode) -> list[Make]:
+    step = node.step
+    if STREAM not in step.hooks or (node.on is not None and STREAM not in node.on):
+        return []
+    if isinstance(step.body, Workflow):
+        return _sequence(step.body)
+    return [_processor(step.owner)]
+
+
+def _processor(owner: Any) -> Make:
+    caller = HookCaller(owner)
+    return lambda payload, scope: ProcessorItem(caller, payload, scope)
+
+
+def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
+    function = node.function
+    if isinstance(function, Pick):
+        raise ProcessorDefinitionError(
+            f"workflow {workflow.id!r} picks {function.step_id!r} where there are no branches",
+            hint="put the pick right after .parallel() or .branch()",
+        )
+    return lambda payload, scope: MapItem(function, payload)
+
+
+def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None) -> list[Make]:
+    arms: list[tuple[StepNode, Callable[[Any], Any] | None]] = (
+        [(arm, None) for arm in node.arms]
+        if isinstance(node, ParallelNode)
+        else [(arm.node, arm.condition) for arm in node.arms]
+    )
+    if node.merge == "chain" and chosen is None and isinstance(node, ParallelNode):
+        return [make for arm, _ in arms for make in _step(arm)]
+    guards: list[Any] = []
+    if chosen is None and isinstance(node, ParallelNode):
+        guards = [arm.step.owner for arm, _ in arms if _step(arm) and isinstance(arm.step.owner, TextGuard)]
+        arms = [(arm, condition) for arm, condition in arms if arm.step.owner not in guards]
+    makers: list[Make] = []
+    if any(_step(arm) for arm, _ in arms) or isinstance(node, BranchNode):
+        makers.append(_fork_maker(node, arms, chosen))
+    if guards:
+        makers.append(_processor(guards[0] if len(guards) == 1 else GuardGroup(guards)))
+    return makers
+
+
+def _fork_maker(
+    node: ParallelNode | BranchNode,
+    arms: list[tuple[StepNode, Callable[[Any], Any] | None]],
+    chosen: MapNode | None,
+) -> Make:
+    compiled = [(arm.step.id, _step(arm), condition, _redacts(arm)) for arm, condition in arms]
+    branch = node if isinstance(node, BranchNode) else None
+    default = branch.default if branch is not None else None
+    compiled_default = (default.step.id, _step(default), _redacts(default)) if default is not None else None
+    choose = _chooser(chosen.function) if chosen is not None else None
+
+    def make(payload: OutputStreamPayload, scope: RequestScope) -> Item:
+        def arm(step_id: str, makers: list[Make], condition: Any, redacts: bool) -> StreamArm:
+            own = OutputStreamPayload(payload.message_list)
+            items = [maker(own, scope) for maker in makers]
+            return StreamArm(step_id, items, own, condition=condition, redacts=redacts)
+
+        return ForkItem(
+            node.id,
+            [arm(*each) for each in compiled],
+            payload,
+            choose=choose,
+            allow_drop=chosen.allow_drop if chosen is not None else False,
+            merge=node.merge,
+            default=arm(compiled_default[0], compiled_default[1], None, compiled_default[2])
+            if compiled_default is not None
+            else None,
+            first_only=branch is not None and branch.mode == "first",
+            skip_unmatched=branch is not None and branch.on_no_match == "skip",
+        )
+
+    return make
+
+
+def _redacts(node: Node) -> bool:
+    return any(option(child.step.owner, "redacts") for child in node.children if child.step.owner is not None)
+
+
+def _chooser(function: Callable[[Any], Any] | Pick) -> Callable[[Mapping[str, Any]], Any]:
+    if not isinstance(function, Pick):
+        return function
+    step_id = function.step_id
+    return lambda outputs: outputs.get(step_id)

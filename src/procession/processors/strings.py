@@ -1,0 +1,106 @@
+"""
+The strings inside a value that a tool returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+__all__ = ["Path", "dumped", "replace_strings", "shown", "strings_in"]
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices from the value down to a string; a key that is meant itself is followed by ``KEY``."""
+
+KEY = "*key*"
+
+
+def dumped(value: Any) -> Any:
+    """
+    Return *value* as mappings and lists where it is a pydantic model or a dataclass, and itself otherwise.
+    """
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump()
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        import dataclasses
+
+        return dataclasses.asdict(value)
+    return value
+
+
+def strings_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """
+    Yield every string in *value* with its path, keys of mappings included.
+
+    >>> list(strings_in({"items": [{"title": "Menu"}]}))[-1]
+    (('items', 0, 'title'), 'Menu')
+    """
+    value = dumped(value)
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in cast("Mapping[str, Any]", value).items():
+            if isinstance(key, str):
+                yield (*path, key, KEY), key
+            yield from strings_in(inner, (*path, key))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for index, inner in enumerate(cast("list[Any]", value)):
+            yield from strings_in(inner, (*path, index))
+
+
+def replace_strings(value: Any, change: Callable[[Path, str], str], path: Path = ()) -> Any:
+    """
+    Return *value* with every string put through *change*; what has none that changes stays the same object.
+
+    >>> replace_strings({"a": ["x", 1]}, lambda path, text: text.upper() if path else text)
+    {'A': ['X', 1]}
+    """
+    plain = dumped(value)
+    if isinstance(plain, str):
+        return change(path, plain)
+    made: Any
+    if isinstance(plain, Mapping):
+        items = cast("Mapping[str, Any]", plain)
+        made = {}
+        same = True
+        for key, inner in items.items():
+            new_key = _fresh(change((*path, key, KEY), key), made) if isinstance(key, str) else key
+            made[new_key] = replace_strings(inner, change, (*path, key))
+            same = same and new_key == key and made[new_key] is inner
+        return value if same else made
+    if isinstance(plain, (list, tuple, set, frozenset)):
+        inner_values = list(cast("list[Any]", plain))
+        changed = [replace_strings(inner, change, (*path, index)) for index, inner in enumerate(inner_values)]
+        if all(new is old for new, old in zip(changed, inner_values, strict=True)):
+            return value
+        kind: Any = type(cast("Any", plain))
+        return kind._make(changed) if hasattr(kind, "_make") else kind(changed)
+    return value
+
+
+def _fresh(key: str, made: Mapping[Any, Any]) -> str:
+    """
+    Return *key*, or *key* with a number where two keys became one.
+    """
+    if key not in made:
+        return key
+    number = 2
+    while f"{key} ({number})" in made:
+        number += 1
+    return f"{key} ({number})"
+
+
+def shown(path: Path) -> str:
+    """
+    Return *path* as people write it.
+
+    >>> shown(("items", 0, "meta", "html"))
+    'items[0].meta.html'
+    """
+    out = ""
+    for key in path:
+        if key == KEY:
+            continue
+        out += f"[{key}]" if isinstance(key, int) else f".{key}" if out else key
+    return out

@@ -1,0 +1,378 @@
+"""
+TextGuard: the base of guards that find something in text and block, hide, drop or report it.
+
+One search serves every place where text passes: new input, the streamed answer, the finished answer and the results
+of tools.  A subclass says what it finds; the rest is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from procession.errors import ProcessorDefinitionError
+from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.message import Message
+from procession.messages.parts import Parts, TextPart
+from procession.messages.text.patterns import Rule
+from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
+from procession.messages.text.spans import Region, Span, resolve
+from procession.processors.context import HookContext
+from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
+from procession.processors.hold_back import Piece, Released, StreamedText, Watch, digest_of, pieces_of
+from procession.processors.options import one_of
+from procession.processors.processor import Processor
+from procession.processors.strings import Path, replace_strings, shown, strings_in
+from procession.processors.text_blocks import TextBlocks
+from procession.processors.violation import OnViolation
+
+__all__ = ["Look", "Mode", "Phase", "TextGuard"]
+
+Mode = Literal["enforce", "monitor"]
+Phase = Literal["input", "output", "all"]
+Look: TypeAlias = Callable[[str], list[Region]]
+"""Finds what counts in a text."""
+NOTICE = "[removed]"
+"""What ``filter`` leaves in place of a string inside a tool's result."""
+_OUTPUT_HOOKS = ("process_output_stream", "process_output_result", "process_tool_result")
+_PASSED = "passed"
+
+
+class TextGuard(Processor):
+    """
+    A guard over text.  Give it ``rules``, or override ``find``, and a strategy:
+
+    * ``block`` stops the run; nothing of a match is ever shown.
+    * ``redact`` hides each match behind ``replacement``.
+    * ``filter`` drops the message, the streamed block or the string that holds a match.
+    * ``warn`` reports and changes nothing.
+
+    A streamed answer is held back as far as a match could still begin: with ``rules`` as far as they need it, with a
+    ``find`` of your own for ``window`` characters, which must be as long as your longest match and what it looks at
+    on both sides; ``window = None`` holds each block to its end.  Only new input is looked at; history never changes.
+
+    >>> from procession.messages.text.patterns import Rule
+    >>> class Codenames(TextGuard):
+    ...     id = "codenames"
+    ...     rules = (Rule("codename", "Project (?:Heron|Osprey)"),)
+    >>> Codenames(strategy="redact").guard("Ask about Project Heron.")
+    'Ask about [CODENAME].'
+    """
+
+    fails_closed = True
+    process_tool_errors = True
+    strategies: ClassVar[tuple[str, ...]] = ("block", "redact", "filter", "warn")
+    strategy: str = "block"
+    threshold: float = 0.5
+    """The least score that counts."""
+    rules: Sequence[Rule] = ()
+    folds: bool = False
+    """Whether rules look at what the text looks like, rather than at its code points (``normalise.fold``)."""
+    asks: bool = False
+    """Whether it asks somebody outside, so that its hooks are awaited and streamed blocks held to their end."""
+    window: int | None = 128
+    """How many characters to both sides of where a match begins a ``find`` of your own may look at."""
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        strategy: str | None = None,
+        mode: Mode = "enforce",
+        phase: Phase = "all",
+        threshold: float | None = None,
+        on_error: Literal["stop", "skip"] | None = None,
+        timeout: float | None = None,
+        on_violation: OnViolation | None = None,
+    ) -> None:
+        super().__init__(id=id, on_violation=on_violation)
+        name = type(self).__name__
+        self.strategy = one_of(name, "strategy", strategy or self.strategy, self.strategies)
+        self.mode = one_of(name, "mode", mode, ("enforce", "monitor"))
+        self.phase = one_of(name, "phase", phase, ("input", "output", "all"))
+        if threshold is not None:
+            if not 0 <= threshold <= 1:
+                raise ProcessorDefinitionError(f"{name} has threshold={threshold!r}", hint="it is between 0 and 1")
+            self.threshold = threshold
+        self.enforces = self.mode == "enforce"
+        self.passes = not self.enforces or self.strategy not in self.changing()
+        """Whether all text goes through unchanged, whatever is found."""
+        self.redacts = self.enforces and self.strategy == "redact"
+        self.mutates = self.enforces and self.strategy in self.changing() and self.strategy != "block"
+        self.on_error = on_error if on_error is not None else "skip" if self.passes else "stop"
+        if timeout is not None:
+            self.timeout = timeout
+        if phase == "output":
+            setattr(self, "process_input", None)  # noqa: B010
+        if phase == "input":
+            for hook in _OUTPUT_HOOKS:
+                setattr(self, hook, None)
+
+    # -- what a subclass says
+
+    def find(self, text: str) -> Sequence[Span]:
+        """
+        Return what is in *text*.  Spans may overlap.
+        """
+        return find_spans(self.rules, text, fold=self.folds)
+
+    def lane(self) -> Lane:
+        """
+        Return a fresh search for one block of streamed text.
+        """
+        if self.enforces and self.strategy == "filter":
+            return FindLane(self.find, None)
+        if type(self).find is not TextGuard.find:
+            return FindLane(self.find, self.window)
+        return RuleLane(self.rules, fold=self.folds)
+
+    def accepts(self, span: Span, text: str) -> bool:
+        """
+        Whether a finding counts; *text* is what was found.
+        """
+        return span.score >= self.threshold and not span.rejected
+
+    def replacement(self, region: Region, text: str) -> str:
+        """
+        Return what stands in place of *region*; *text* is what the finding that owns it found.
+        """
+        owner = region.owner
+        return owner.replacement if owner.replacement is not None else f"[{owner.type.upper()}]"
+
+    def reason(self, spans: Sequence[Span]) -> str:
+        """
+        Say what was found, without showing it.
+        """
+        return f"{self.id}: found {_names(span.type for span in spans)}"
+
+    def metadata(self, spans: Sequence[Span]) -> object:
+        """
+        Return what a tripwire says besides its reason; never what was found.
+        """
+        return {"processorId": self.id, "types": list(dict.fromkeys(span.type for span in spans))}
+
+    def detail(self, pieces: Sequence[Piece], where: Mapping[str, Any]) -> object:
+        """
+        Return what a report of another strategy says; *where* is hook, message and part.
+        """
+        spans = [span for piece in pieces if piece.region is not None for span in piece.region.members]
+        return {
+            "strategy": self.strategy,
+            **where,
+            "findings": [{"rule": span.rule, "index": span.start, "length": span.end - span.start} for span in spans],
+        }
+
+    @classmethod
+    def changing(cls) -> tuple[str, ...]:
+        """
+        Return the strategies under which text does not simply pass.
+        """
+        return tuple(strategy for strategy in cls.strategies if strategy not in ("warn", "detect"))
+
+    # -- whole texts
+
+    def regions(self, text: str) -> list[Region]:
+        """
+        Return what counts in *text*, overlapping findings as one region.
+        """
+        return resolve(span for span in self.find(text) if self.accepts(span, text[span.start : span.end]))
+
+    def explain(self, text: str) -> list[Span]:
+        """
+        Return everything that was looked at in *text*: also what is below the threshold, or was turned down and why.
+        """
+        if type(self).find is not TextGuard.find:
+            return list(self.find(text))
+        return find_spans(self.rules, text, fold=self.folds, explain=True)
+
+    def guard(self, text: str) -> str:
+        """
+        Return *text* as ``redact`` leaves it.
+        """
+        return self.joined(pieces_of(text, self.regions(text)))
+
+    # -- hooks
+
+    def process_input(self, ctx: InputContext) -> Any:
+        """
+        Look at the messages that came with this call.
+        """
+        for message in self.new_messages(ctx):
+            self.look_at(ctx, message, self.texts_of(ctx, message), self.regions)
+
+    def process_output_result(self, ctx: OutputResultContext) -> Any:
+        """
+        Look at this turn's answer, except for text that has passed in the stream.
+        """
+        for message in tuple(ctx.view):
+            if message.role == "assistant":
+                self.look_at(ctx, message, self.texts_of(ctx, message), self.regions)
+
+    def process_tool_result(self, ctx: ToolResultContext) -> Any:
+        """
+        Look at every string in what a tool returned, or in its error.
+        """
+        return self.look_into(ctx, self.regions)
+
+    def process_output_stream(self, ctx: OutputStreamContext) -> Any:
+        """
+        Pass on what is certain of a text block, and hold the rest back.
+        """
+        chunk = ctx.chunk
+        if type(chunk) is not TextDelta:
+            return chunk
+        block = TextBlocks[StreamedText].of(ctx, self.new_block).block(chunk)
+        if self.passes:
+            self.take(ctx, block, block.machine.feed(chunk.text))
+            block.digest.update(chunk.text.encode("utf-8", "surrogatepass"))
+            return chunk
+        text = self.take(ctx, block, block.machine.feed(chunk.text))
+        return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
+
+    def flush_output_stream(self, ctx: OutputStreamContext) -> Any:
+        """
+        Return the rest of the blocks that end now that ``ctx.chunk`` is about to come.
+        """
+        out: list[Chunk] = []
+        for id, block in TextBlocks[StreamedText].of(ctx, self.new_block).ended_by(ctx.chunk):
+            text = self.take(ctx, block, block.machine.finish())
+            self.note_passed(ctx.state, block)
+            if text and not self.passes:
+                out.append(TextDelta(text, id))
+        return out
+
+    def reset_output_stream(self, ctx: OutputStreamContext) -> None:
+        """
+        Drop what is held back: the attempt it belongs to was rejected.
+        """
+        TextBlocks.forget(ctx)
+
+    # -- how
+
+    def settle(self, ctx: HookContext[Any], pieces: Sequence[Piece], where: Mapping[str, Any]) -> bool:
+        """
+        Do what the strategy says about a finding; returns whether the text is to be changed.
+        """
+        spans = [span for piece in pieces if piece.region is not None for span in piece.region.members]
+        reason = self.reason(spans)
+        if not self.enforces:
+            ctx.report(reason, self.detail(pieces, where), "would_block")
+            return False
+        if self.strategy == "block":
+            ctx.abort(reason, metadata=self.metadata(spans))
+        ctx.report(reason, self.detail(pieces, where), "warned" if self.passes else "modified")
+        return not self.passes
+
+    def note_passed(self, state: dict[str, Any], block: StreamedText) -> None:
+        """
+        Remember in this guard's *state* that the text of *block* has passed.
+        """
+        state.setdefault(_PASSED, set()).add(block.digest.digest())
+
+    async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
+        """
+        Return what counts in *text*; a guard that asks a model awaits its verdict.
+        """
+        return self.regions(text)
+
+    def new_messages(self, ctx: InputContext) -> list[Message]:
+        """
+        Return the messages that came with this call.
+        """
+        return list(ctx.message_list.view("input"))
+
+    def texts_of(self, ctx: HookContext[Any], message: Message) -> dict[int, str]:
+        """
+        Return the texts of *message* by part, without those that this guard has let pass in the stream.
+        """
+        passed: set[bytes] = ctx.state.get(_PASSED, set())
+        return {
+            index: part.text
+            for index, part in enumerate(message.parts)
+            if isinstance(part, TextPart) and part.text and not (passed and digest_of(part.text) in passed)
+        }
+
+    def look_at(self, ctx: HookContext[Any], message: Message, texts: Mapping[int, str], look: Look) -> None:
+        """
+        Do what the strategy says about what *look* finds in the *texts* of *message*, which are named by part.
+        """
+        hidden: dict[int, list[tuple[int, int, str]]] = {}
+        parts: Parts = message.parts
+        for index, text in texts.items():
+            regions = look(text)
+            where = {"phase": ctx.hook.value, "messageId": message.id, "partIndex": index}
+            if not regions or not self.settle(ctx, pieces_of(text, regions), where):
+                continue
+            if self.strategy == "filter":
+                self._drop(ctx, message)
+                return
+            hidden[index] = [
+                (region.start, region.end, self.replacement(region, text[region.owner.start : region.owner.end]))
+                for region in regions
+            ]
+            part = message.parts[index]
+            parts = parts.replaced(index, part.replace(text=self.joined(pieces_of(text, regions))))
+        if hidden:
+            ctx.message_list.replace(message.with_parts(parts), redacted=hidden)
+
+    def look_into(self, ctx: ToolResultContext, look: Look) -> dict[str, Any] | None:
+        """
+        Do what the strategy says about what *look* finds in the strings of a tool's result; returns the change.
+        """
+        found: dict[Path, str] = {}
+        for path, text in strings_in(ctx.result):
+            regions = look(text)
+            where = {"phase": ctx.hook.value, "toolName": ctx.tool_name, "path": shown(path)}
+            if regions and self.settle(ctx, pieces_of(text, regions), where):
+                found[path] = NOTICE if self.strategy == "filter" else self.joined(pieces_of(text, regions))
+        if not found:
+            return None
+        return {"result": replace_strings(ctx.result, lambda path, text: found.get(path, text))}
+
+    def _drop(self, ctx: HookContext[Any], message: Message) -> None:
+        """
+        Take a message out, or of an answer its text, since its tool calls stay.
+        """
+        rest = [part for part in message.parts if not isinstance(part, TextPart)]
+        if message.role == "assistant" and rest:
+            ctx.message_list.replace(message.with_parts(rest), redacted=True)
+        else:
+            ctx.message_list.remove([message.id])
+
+    def joined(self, pieces: Iterable[Piece]) -> str:
+        """
+        Join *pieces*, with the replacement of each that holds something.
+        """
+        return "".join(
+            piece.text if piece.region is None else self.replacement(piece.region, piece.found()) for piece in pieces
+        )
+
+    def new_block(self) -> StreamedText:
+        """
+        Return what is kept for a new block of streamed text.
+        """
+        return StreamedText([Watch(self.id, self.lane(), self.accepts)])
+
+    def take(self, ctx: OutputStreamContext, block: StreamedText, released: Released) -> str:
+        """
+        Do what the strategy says about what was *released*, and return what is to be sent on.
+        """
+        pieces, decided = released
+        if not decided and not block.dropped:
+            if len(pieces) == 1 and pieces[0].region is None:
+                return block.passed(pieces[0].text, self.passes)
+            if not pieces:
+                return ""
+        if decided and self.enforces and self.strategy == "block":
+            ctx.abort(self.reason(decided), metadata=self.metadata(decided))
+        found = [piece for piece in pieces if piece.region is not None]
+        if found:
+            self.settle(ctx, found, {"phase": ctx.hook.value})
+            block.dropped = block.dropped or (self.enforces and self.strategy == "filter")
+        if block.dropped:
+            return ""
+        return block.passed(self.joined(pieces), self.passes)
+
+
+def _names(types: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(types))

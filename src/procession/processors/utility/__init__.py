@@ -1,0 +1,3 @@
+"""
+Processors that tidy and limit.
+"""

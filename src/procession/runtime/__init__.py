@@ -1,0 +1,3 @@
+"""
+What makes definitions run.
+"""

@@ -1,0 +1,204 @@
+"""
+Broadcast: one writer, many readers, who may join at any time and all see the same sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import anyio
+
+from procession.runtime.events import Entry, EventMaker, Gap, Note, WorkflowEvent
+
+__all__ = ["Broadcast", "EventReader"]
+
+BACKLOG = 64
+"""How many entries a reader may lag behind before the writer waits."""
+
+
+class Broadcast:
+    """
+    The log of a run and its readers.
+
+    ``replay=False`` keeps no outputs for readers that join later, so that memory stays flat.
+    """
+
+    __slots__ = (
+        "_drained", "_inboxes", "began", "closed", "flowing", "full", "log", "replay", "run_id", "taps", "workflow_id",
+    )  # fmt: skip
+
+    def __init__(self, run_id: str, *, replay: bool = True) -> None:
+        self.run_id = run_id
+        self.replay = replay
+        self.workflow_id = ""
+        self.began = 0.0
+        """When the run was started."""
+        self.log: list[Entry] = []
+        self.closed = False
+        self.full = False
+        """Whether some reader lags behind, so that the writer should wait: see :meth:`relieve`."""
+        self.flowing = True
+        """Whether the writer waits for slow readers at all."""
+        self.taps: list[Callable[[Entry], None]] = []
+        self._inboxes: list[_Inbox] = []
+        self._drained: anyio.Event | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """
+        Whether nobody listens: entries may then be appended to ``log`` directly.
+        """
+        return not (self._inboxes or self.taps)
+
+    def publish(self, entry: Entry) -> None:
+        """
+        Add *entry* to the log and hand it to every reader.
+        """
+        if self.closed:
+            return
+        log = self.log
+        if self.replay or not isinstance(entry, Note) or entry.type != "node.output":
+            log.append(entry)
+        else:
+            if not log or not isinstance(log[-1], Gap):
+                log.append(Gap())
+            gap = log[-1]
+            assert isinstance(gap, Gap)
+            gap.count += 1
+        for tap in self.taps:
+            tap(entry)
+        for inbox in self._inboxes:
+            inbox.entries.append(entry)
+            inbox.wake()
+            if inbox.begun and len(inbox.entries) >= BACKLOG:
+                self.full = self.flowing
+
+    async def relieve(self) -> None:
+        """
+        Wait until no reader lags far behind.
+        """
+        while self.flowing and any(inbox.begun and len(inbox.entries) >= BACKLOG for inbox in self._inboxes):
+            self._drained = anyio.Event()
+            await self._drained.wait()
+        self.full = False
+
+    def flow(self) -> None:
+        """
+        Wait for no reader any longer.
+        """
+        self.flowing = False
+        self.drain()
+
+    def drain(self) -> None:
+        """
+        Let the writer look again whether it may go on.
+        """
+        if self._drained is not None:
+            self._drained.set()
+            self._drained = None
+
+    def close(self) -> None:
+        """
+        Accept nothing more and let every reader come to its end.
+        """
+        self.closed = True
+        self.wake()
+
+    def wake(self) -> None:
+        """
+        Let every reader that waits look again.
+        """
+        for inbox in self._inboxes:
+            inbox.wake()
+
+    def join(self) -> EventReader:
+        """
+        Return a reader that begins with the first event.
+        """
+        # A reader that has come to a gap gets a copy of it: the log's own may still grow.
+        inbox = _Inbox([_copy(entry) if isinstance(entry, Gap) else entry for entry in self.log])
+        self._inboxes.append(inbox)
+        return EventReader(self, inbox)
+
+    def leave(self, inbox: _Inbox) -> None:
+        """
+        Forget a reader.
+        """
+        if inbox in self._inboxes:
+            self._inboxes.remove(inbox)
+            self.drain()
+
+
+class _Inbox:
+    """
+    What one reader has not read yet.
+    """
+
+    __slots__ = ("begun", "entries", "signal")
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self.signal: anyio.Event | None = None
+        self.begun = False
+
+    def wake(self) -> None:
+        """
+        Let the reader look again, if it waits.
+        """
+        if self.signal is not None:
+            self.signal.set()
+            self.signal = None
+
+
+class EventReader:
+    """
+    The events of a run, one after the other: ``async for event in run.events()``.
+    """
+
+    __slots__ = ("_batch", "_begun", "_broadcast", "_inbox", "_maker")
+
+    def __init__(self, broadcast: Broadcast, inbox: _Inbox) -> None:
+        self._broadcast = broadcast
+        self._inbox = inbox
+        self._maker = EventMaker(broadcast.run_id)
+        self._batch: Iterator[WorkflowEvent] = iter(())
+        self._begun = False
+
+    def __aiter__(self) -> EventReader:
+        return self
+
+    async def __anext__(self) -> WorkflowEvent:
+        inbox = self._inbox
+        inbox.begun = True
+        while True:
+            for event in self._batch:
+                return event
+            if not self._begun and self._broadcast.began:
+                self._begun = True
+                return self._maker.begin(self._broadcast.workflow_id, self._broadcast.began)
+            if inbox.entries:
+                entries, inbox.entries = inbox.entries, []  # the hand-off: a swap
+                self._broadcast.drain()
+                maker = self._maker
+                self._batch = iter([event for entry in entries for event in maker.events_of(entry)])
+            elif self._broadcast.closed:
+                self.close()
+                raise StopAsyncIteration
+            else:
+                signal = inbox.signal = anyio.Event()
+                await signal.wait()
+
+    def close(self) -> None:
+        """
+        Read no more: the run no longer waits for this reader.
+        """
+        self._broadcast.leave(self._inbox)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _copy(gap: Gap) -> Gap:
+    made = Gap()
+    made.count = gap.count
+    return made

@@ -1,0 +1,180 @@
+"""
+Executor: runs one step, and says how it ended.  The one place where signals are caught.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from procession.errors import ProcessionError, SchemaError, StepError, StepTimeout
+from procession.runtime.context import Context
+from procession.runtime.events import Note
+from procession.runtime.observability.logging import log_stop
+from procession.runtime.records import Record
+from procession.runtime.state import RunState
+from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
+from procession.steps.signals import Bail, CancelRun, Signal, Suspend, Tripwire
+from procession.workflows.plan import INLINE, Leaf, PlanNode
+
+__all__ = ["conclude", "fail", "is_awaitable", "perform"]
+
+
+def is_awaitable(value: object) -> bool:
+    """
+    Return whether a plain function has returned something to wait for.
+    """
+    return hasattr(type(value), "__await__")
+
+
+async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
+    """
+    Run a step that has validation, retries, a timeout or a thread, and return its output.
+    """
+    path = record.path
+    if node.mode == INLINE:
+        output = node.function(value, run, path)
+        return await output if node.is_async else output
+    if node.check_in is not None:
+        value = node.check_in.validate(value, where=f"input of {node.where}", path=path)
+    policy = node.retry
+    if policy is None:
+        return await _attempt(node, run, record, value)
+    delays = policy.delays(f"{run.run_id}:{path}")
+    while True:
+        try:
+            return await _attempt(node, run, record, value)
+        except policy.retry_on as error:
+            delay = next(delays, None)
+            if delay is None or isinstance(error, SchemaError) or record.stop is not None:
+                raise
+            record.attempt += 1
+            payload = {"error": error, "delay": delay}
+            run.append(Note("node.retrying", run.now(), path, node.id, record.attempt, payload))
+            await anyio.sleep(delay)
+
+
+async def _attempt(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
+    context = Context(run, record, value)
+    if node.timeout is None:
+        output = await _invoke(node, context)
+    else:
+        with anyio.move_on_after(node.timeout) as limit:
+            output = await _invoke(node, context)
+        if limit.cancelled_caught:
+            raise StepTimeout(
+                f"{node.where} took longer than {node.timeout:g} s",
+                path=record.path,
+                hint="raise its timeout=, or retry",
+            )
+    if node.check_out is not None:
+        output = node.check_out.validate(output, where=f"output of {node.where}", path=record.path)
+    return output
+
+
+async def _invoke(node: Leaf, context: Context) -> Any:
+    if node.step.blocking and not node.is_async:
+        output = await _in_thread(node.function, context)
+    else:
+        output = node.function(context)
+    return await output if node.is_async or is_awaitable(output) else output
+
+
+async def _in_thread(function: Callable[[Any], Any], context: Context) -> Any:
+    """
+    Call *function* in a worker thread, which is left behind where the step is cancelled.
+    """
+
+    def call() -> tuple[Any, Signal | None]:
+        try:
+            return function(context), None
+        except Signal as signal:
+            return None, signal
+
+    output, signal = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    if signal is not None:
+        raise signal
+    return output
+
+
+def conclude(run: RunState, record: Record, error: BaseException | None = None) -> Stop:
+    """
+    Record how a step ended that gave no output: by *error*, or by a verdict that was noted and then swallowed.
+
+    Raises *error* again where it is a cancellation, or anything else that is neither a signal nor an error.
+    """
+    stop = _stop_of(record, error)
+    run.close(record, stop)
+    if isinstance(stop, Cancelled) and error is not None and not isinstance(error, CancelRun):
+        raise error
+    if isinstance(stop, Failed | Blocked):
+        log_stop(run.run_id, record, stop)
+    return stop
+
+
+def fail(run: RunState, node: PlanNode, path: str, error: BaseException, record: Record | None = None) -> Stop:
+    """
+    Record that the engine's own work at *node* failed.
+    """
+    if record is None:
+        record = run.records[path] = Record(node, path, 0.0)
+    return conclude(run, record, error)
+
+
+def _stop_of(record: Record, error: BaseException | None) -> Stop:
+    path, noted = record.path, record.stop
+    if isinstance(error, BaseExceptionGroup):
+        signals = error.subgroup(Signal)
+        if signals is not None:
+            error = _first(signals)
+    match error:
+        case Tripwire():
+            return Blocked(path, error.info)
+        case Suspend():
+            return noted if isinstance(noted, Suspended) else Suspended(path, error.payload, error.label)
+        case Bail():
+            return noted if isinstance(noted, Bailed) else Bailed(path, error.value, error.scope)
+        case CancelRun():
+            return noted if isinstance(noted, Cancelled) else Cancelled(path, "a step asked for it")
+        case Exception():
+            return noted if noted is not None else Failed(path, _wrapped(record, error))
+        case None:
+            assert noted is not None
+            return noted
+        case _:
+            if _is_stray(error):
+                return Failed(path, _wrapped(record, error))
+            return Cancelled(path)
+
+
+def _wrapped(record: Record, error: BaseException) -> Exception:
+    if isinstance(error, ProcessionError):
+        return error
+    made = StepError(f"{record.kind} {record.id!r} raised {type(error).__name__}: {error}", path=record.path)
+    made.__cause__ = error
+    return made
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
+
+
+def _is_stray(error: BaseException) -> bool:
+    """
+    Return whether *error* is the cancellation of some other task, which the step has waited for.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() == 0

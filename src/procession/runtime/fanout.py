@@ -1,0 +1,313 @@
+"""
+Fan-out: several nodes at the same time, over ``steps/pool.py``.
+
+Failures and verdicts become a ``Stop`` inside the branch, so that nothing but cancellation ever crosses a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from procession.errors import SchemaError
+from procession.runtime.events import Note
+from procession.runtime.executor import fail, is_awaitable
+from procession.runtime.records import Record
+from procession.runtime.state import RunState, Walk
+from procession.steps.forkable import MergePolicy
+from procession.steps.pool import PENDING, Pool
+from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
+from procession.workflows.nodes import Waiting
+from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
+
+__all__ = ["is_forkable", "run_arms", "run_dag", "run_each", "run_fork"]
+
+
+def is_forkable(value: Any) -> bool:
+    """
+    Return whether *value* is a ``Forkable``, by its class alone.
+    """
+    kind = type(value)
+    return hasattr(kind, "adopt") and hasattr(kind, "fork") and hasattr(kind, "merge")
+
+
+async def together(
+    run: RunState,
+    work: Callable[[int], Awaitable[Any]],
+    count: int,
+    live: tuple[str, frozenset[str]],
+    *,
+    limit: int | None = None,
+    on_block: Waiting = "cancel",
+    on_failure: Waiting = "cancel",
+    begun: Callable[[Pool], None] | None = None,
+) -> tuple[list[Any], Stop | None]:
+    """
+    Do ``work(0) …`` at the same time and return what they gave, and the stop that decides if there was one.
+
+    The first stop cancels the others where it should.  *live* is the prefix and the keys of the paths of what runs.
+    """
+    stops = False
+
+    def stopped(stop: Stop) -> Any:
+        nonlocal stops
+        if isinstance(stop, Bailed) and stop.scope == "branch":
+            return stop.value
+        stops = True
+        if isinstance(stop, Blocked):
+            cancel = on_block == "cancel"
+        elif isinstance(stop, Failed):
+            cancel = on_failure == "cancel"
+        else:
+            cancel = not isinstance(stop, Suspended)
+        if cancel:
+            pool.cancel()
+        return stop
+
+    pool = Pool(work, count, limit, stopped=stopped)
+    if begun is not None:
+        begun(pool)
+    run.forks.append(live)
+    try:
+        await pool.run(run.grace, run.group if run.group is not None else await run.place_for_tasks())
+    finally:
+        run.forks.remove(live)
+        if pool.busy:
+            run.late.append(pool)
+    return pool.results, deciding(pool.results) if stops else None
+
+
+async def one_by_one(work: Callable[[int], Awaitable[Any]], count: int) -> list[Any]:
+    """
+    Do ``work(0) …`` one after the other in place and return what they gave, up to the first that ends it all.
+    """
+    results: list[Any] = []
+    for index in range(count):
+        output = await work(index)
+        if isinstance(output, Stop):
+            if isinstance(output, Bailed) and output.scope == "branch":
+                output = output.value
+            elif not isinstance(output, Suspended):
+                return [*results, output]
+        results.append(output)
+    return results
+
+
+def deciding(results: Sequence[Any]) -> Stop | None:
+    """
+    Return the stop among *results* that decides, or ``None`` where all are outputs.
+    """
+    stops = [result for result in results if isinstance(result, Stop)]
+    return strongest(stops) if stops else None
+
+
+async def run_fork(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
+    """
+    Run the branches of a parallel node and return their outputs by id, or a ``Stop``.
+    """
+    if node.merge == "chain":
+        return await _chain(node, value, run, prefix, walk)
+    busy = node.busy
+    outputs = await run_arms(node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure)
+    if len(busy) < len(node.arms) and not isinstance(outputs, Stop):
+        return {arm.id: outputs[arm.id] if arm.nodes else value for arm in node.arms}
+    return outputs
+
+
+async def run_arms(
+    node: PlanNode,
+    arms: Sequence[Arm],
+    keys: frozenset[str],
+    value: Any,
+    run: RunState,
+    prefix: str,
+    walk: Walk,
+    on_block: Waiting = "cancel",
+    on_failure: Waiting = "cancel",
+) -> Any:
+    """
+    Run *arms* at the same time, each on its own fork, and return their outputs by id, or a ``Stop``.
+    """
+    forkable = is_forkable(value)
+
+    def work(index: int) -> Awaitable[Any]:
+        return walk(arms[index].nodes, value.fork() if forkable else value, run, prefix)
+
+    try:
+        if len(arms) == 1:
+            output = await work(0)
+            if isinstance(output, Stop):
+                if not (isinstance(output, Bailed) and output.scope == "branch"):
+                    return output
+                output = output.value
+            return {arms[0].id: output}
+        results, stop = await together(run, work, len(arms), (prefix, keys), on_block=on_block, on_failure=on_failure)
+    except Exception as error:  # the value could not be forked
+        return fail(run, node, prefix + node.key, error)
+    if stop is not None:
+        for arm, result in zip(arms, results, strict=True):
+            if result is PENDING and arm.nodes:
+                _cancelled(run, arm.nodes[0], prefix + arm.nodes[0].key)
+        return stop
+    return {arm.id: output for arm, output in zip(arms, results, strict=True)}
+
+
+def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
+    """
+    Record a branch as cancelled that did not come to its end: never started, or not to be stopped in time.
+    """
+    found = run.records.get(path)
+    if found is None or found.status == "running":
+        started = found.started if found is not None else 0.0
+        record = run.records[path] = Record(node, path, started)
+        late = found is not None
+        if late:
+            run.append(record)
+        reason = "it did not stop in time and was left behind" if late else "a branch beside it ended the run"
+        run.close(record, Cancelled(path, reason))
+
+
+async def _chain(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
+    forkable = is_forkable(value)
+    outputs: dict[str, Any] = {}
+    for arm in node.arms:
+        try:
+            mine = value.fork() if forkable else value
+        except Exception as error:
+            return fail(run, node, prefix + node.key, error)
+        output = await walk(arm.nodes, mine, run, prefix)
+        if isinstance(output, Stop):
+            if not (isinstance(output, Bailed) and output.scope == "branch"):
+                return output
+            output = output.value
+        value = outputs[arm.id] = output
+    return outputs
+
+
+async def merged(
+    node: PlanNode, policy: MergePolicy, value: Any, outputs: Mapping[str, Any], run: RunState, path: str, detail: bool
+) -> Any:
+    """
+    Return what goes on after branches without a map: one value where it can be forked, else the mapping.
+    """
+    try:
+        if is_forkable(value):
+            made = value.merge(outputs, policy)
+        elif callable(policy):
+            made = policy(value, outputs)
+        else:
+            return outputs
+        if is_awaitable(made):
+            made = await made
+    except BaseException as error:
+        return fail(run, node, path, error)
+    if detail:
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
+        payload = {"policy": name, "branches": tuple(outputs)}
+        run.append(Note("merge.applied", run.now(), path, node.id, 1, payload))
+    return made
+
+
+async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run the body for each item of a list and return the outputs in the order of the items, or a ``Stop``.
+    """
+    path = prefix + node.key
+    record: Record | None = None
+    if detail:
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    try:
+        if not isinstance(value, list | tuple):
+            raise SchemaError(
+                f"foreach {node.id!r} was given a {type(value).__name__}", path=path, hint="it needs a list or a tuple"
+            )
+        items: Sequence[Any] = value
+        limit = node.concurrency
+        if callable(limit):
+            limit = max(1, int(limit(value)))
+        body = node.body
+
+        def work(index: int) -> Awaitable[Any]:
+            return walk(body, items[index], run, f"{path}[{index}]")
+
+        if len(items) > 1 and limit > 1:
+            results, stop = await together(run, work, len(items), (prefix, frozenset((node.key,))), limit=limit)
+        else:
+            results = await one_by_one(work, len(items))
+            stop = deciding(results)
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    if stop is not None:
+        for index, result in enumerate(results):
+            if result is PENDING and body and f"{path}[{index}]" in run.records:
+                _cancelled(run, body[0], f"{path}[{index}]")
+        if record is not None:
+            run.close(record, stop)
+        return stop
+    if record is not None:
+        record.output = results
+        record.status = "success"
+        record.ended = run.now()
+        run.append(record)
+    return results
+
+
+async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run the steps of an explicit graph, each as soon as all it needs is there, and return the output of its sinks.
+    """
+    items = node.items
+    forkable = is_forkable(value)
+    missing = [len(item.needs) for item in items]
+    ready = [index for index, item in enumerate(items) if not item.needs]
+    outputs: list[Any] = [PENDING] * len(items)
+    pools: list[Pool] = []
+
+    def gathered(needs: Sequence[int]) -> Any:
+        found = {items[need].id: outputs[need] for need in needs}
+        return value.merge(found, "strictest") if forkable else found
+
+    async def work(position: int) -> Any:
+        index = ready[position]
+        item = items[index]
+        needs = item.needs
+        try:
+            if not needs:
+                mine = value.fork() if forkable else value
+            elif len(needs) == 1:
+                mine = outputs[needs[0]]
+                if forkable and len(items[needs[0]].feeds) > 1:
+                    mine = mine.fork()
+            else:
+                mine = gathered(needs)
+        except Exception as error:
+            return fail(run, item.nodes[0] if item.nodes else node, prefix + item.id, error)
+        output = await walk(item.nodes, mine, run, prefix)
+        if isinstance(output, Bailed) and output.scope == "branch":
+            output = output.value
+        outputs[index] = output
+        if not isinstance(output, Stop):
+            for fed in item.feeds:
+                missing[fed] -= 1
+                if not missing[fed]:
+                    ready.append(fed)
+                    pools[0].grow()
+        return output
+
+    live = (prefix, frozenset([item.id for item in items]))
+    try:
+        _, stop = await together(run, work, len(ready), live, begun=pools.append)
+    except Exception as error:
+        return fail(run, node, prefix + node.id, error)
+    if stop is not None:
+        for index in ready:
+            if outputs[index] is PENDING and items[index].nodes:
+                _cancelled(run, items[index].nodes[0], prefix + items[index].id)
+        return stop
+    if len(node.sinks) == 1:
+        return outputs[node.sinks[0]]
+    try:
+        return gathered(node.sinks)
+    except Exception as error:
+        return fail(run, node, prefix + node.id, error)

@@ -1,0 +1,106 @@
+"""
+Records: the whole state of a run is ``{path: Record}``.
+
+A journal stores records and loads them again; resuming is the same walk over loaded records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from procession.messages.chunks import TripwireInfo
+from procession.steps.result import Blocked, Failed, Status, Stop
+from procession.workflows.plan import PlanNode
+
+__all__ = ["Record", "Records", "StepsView"]
+
+
+class Record:
+    """
+    What became of one step; it changes until the step has ended.
+    """
+
+    __slots__ = ("attempt", "ended", "node", "output", "path", "started", "status", "stop")
+
+    def __init__(self, node: PlanNode, path: str, started: float) -> None:
+        self.node = node
+        self.path = path
+        self.status: Status = "running"
+        self.output: Any = None
+        self.stop: Stop | None = None
+        """How the step ended, where it was not by an output; a step's verdict is noted here before it is raised."""
+        self.attempt = 1
+        self.started = started
+        """Seconds since the epoch; 0 where it was never started."""
+        self.ended = 0.0
+
+    @property
+    def id(self) -> str:
+        """
+        The id of the step.
+        """
+        return self.node.id
+
+    @property
+    def kind(self) -> str:
+        """
+        What the record is about: ``step``, ``workflow``, ``map``, ``branch``, ``foreach``, ``loop``, ``sleep`` …
+        """
+        return self.node.kind
+
+    @property
+    def error(self) -> Exception | None:
+        """
+        What the step raised.
+        """
+        return self.stop.error if isinstance(self.stop, Failed) else None
+
+    @property
+    def tripwire(self) -> TripwireInfo | None:
+        """
+        The verdict of the processor that stopped the run here.
+        """
+        return self.stop.tripwire if isinstance(self.stop, Blocked) else None
+
+    @property
+    def seconds(self) -> float:
+        """
+        How long the step took.
+        """
+        return self.ended - self.started if self.started and self.ended else 0.0
+
+    def __repr__(self) -> str:
+        return f"Record({self.path!r}, {self.status})"
+
+
+Records: TypeAlias = dict[str, Record]
+
+
+class StepsView(Mapping[str, Record]):
+    """
+    The records of a run by path, in the order in which the steps began; a step's id finds its last record.
+    """
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def __getitem__(self, key: str) -> Record:
+        found = self._records.get(key)
+        if found is not None:
+            return found
+        for record in reversed(self._records.values()):
+            if record.id == key:
+                return record
+        raise KeyError(f"{key!r}: there are records of {', '.join(self._records) or 'no step'}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __repr__(self) -> str:
+        return f"StepsView({', '.join(f'{path}: {record.status}' for path, record in self._records.items())})"

@@ -1,0 +1,274 @@
+"""
+Run: the handle of one run, and its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Generic, Literal, TypeVar, cast
+
+import anyio
+import anyio.lowlevel
+
+from procession.errors import RunCancelled, RunError, TripwireError
+from procession.messages.chunks import TripwireInfo
+from procession.runtime.broadcast import EventReader
+from procession.runtime.engine import Engine
+from procession.runtime.events import Note
+from procession.runtime.records import StepsView
+from procession.runtime.state import RunState
+from procession.steps.pool import cancel_scope
+from procession.steps.request_context import RequestContext
+from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
+from procession.steps.scope import RequestScope
+from procession.workflows.plan import Plan
+
+__all__ = ["Run", "RunResult", "RunStatus", "RunStream"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+Out_co = TypeVar("Out_co", covariant=True)
+
+RunStatus = Literal["success", "failed", "blocked", "cancelled", "suspended"]
+
+
+class RunResult(Generic[Out_co]):
+    """
+    How a run ended.
+    """
+
+    __slots__ = ("_output", "error", "run_id", "status", "steps", "stop")
+
+    def __init__(self, run_id: str, status: RunStatus, output: Any, stop: Stop | None, steps: StepsView) -> None:
+        self.run_id = run_id
+        self.status: RunStatus = status
+        self._output = output
+        self.stop = stop
+        """What ended the run before its last step, if anything did."""
+        self.error: Exception | None = stop.error if isinstance(stop, Failed) else None
+        """What failed it."""
+        self.steps = steps
+        """The records by path; a step's id finds its last one."""
+
+    @property
+    def output(self) -> Out_co:
+        """
+        The workflow's output; ``None`` unless the status is ``success``.
+        """
+        return cast("Out_co", self._output)
+
+    @property
+    def tripwire(self) -> TripwireInfo | None:
+        """
+        The verdict that blocked the run.
+        """
+        return self.stop.tripwire if isinstance(self.stop, Blocked) else None
+
+    @property
+    def suspended(self) -> Mapping[str, Any]:
+        """
+        What each step that waits for an answer has said, by path.
+        """
+        return {
+            path: record.stop.payload
+            for path, record in self.steps.items()
+            if isinstance(record.stop, Suspended) and record.stop.path == path
+        }
+
+    def raise_for_status(self) -> None:
+        """
+        Raise what ended the run, unless it was a success.
+
+        The error of a failed run as it is, ``TripwireError``, ``RunCancelled``, or ``RunError`` for a suspended one.
+        """
+        if self.status == "success":
+            return
+        if self.error is not None:
+            raise self.error
+        if self.tripwire is not None:
+            raise TripwireError(self.tripwire)
+        if self.status == "cancelled":
+            raise RunCancelled(f"run {self.run_id} was cancelled")
+        waiting = ", ".join(self.suspended) or "a step"
+        raise RunError(f"run {self.run_id} waits for an answer to {waiting}")
+
+    def unwrap(self) -> Out_co:
+        """
+        Return the output, or raise what ended the run: see :meth:`raise_for_status`.
+        """
+        self.raise_for_status()
+        return self.output
+
+    def __repr__(self) -> str:
+        return f"RunResult({self.status!r}, run_id={self.run_id!r})"
+
+
+class Run(Generic[In, Out]):
+    """
+    One run of a workflow: start it, watch it, cancel it.
+    """
+
+    __slots__ = ("_cancelled", "_engine", "_finished", "_plan", "_result", "_scope", "_started", "state")
+
+    def __init__(self, plan: Plan, state: RunState, engine: Engine) -> None:
+        self.state = state
+        """The run from the inside."""
+        self._plan = plan
+        self._engine = engine
+        self._scope: anyio.CancelScope | None = None
+        self._started = False
+        self._cancelled = False
+        self._result: RunResult[Out] | None = None
+        self._finished: anyio.Event | None = None
+
+    @property
+    def id(self) -> str:
+        """
+        The id of the run.
+        """
+        return self.state.run_id
+
+    @property
+    def scope(self) -> RequestScope:
+        """
+        What the request carries beside its payload.
+        """
+        return self.state.scope
+
+    @property
+    def request_context(self) -> RequestContext:
+        """
+        The values of the request.
+        """
+        return self.state.request_context
+
+    @property
+    def steps(self) -> StepsView:
+        """
+        The records so far.
+        """
+        return StepsView(self.state.records)
+
+    async def start(self, value: In) -> RunResult[Out]:
+        """
+        Run the workflow on *value* in this task and return how it ended.
+
+        Raises ``RunError`` where the run was started before, and nothing that its steps raise: that is in the result.
+        """
+        if self._started:
+            raise RunError(f"run {self.id} was started before", hint="create_run() gives a new one")
+        self._started = True
+        state, plan = self.state, self._plan
+        state.init_data = value
+        state.begin(plan.id)
+        output: Any = None
+        try:
+            with cancel_scope() as scope:
+                self._scope = scope
+                if self._cancelled:
+                    scope.cancel()
+                    await anyio.lowlevel.checkpoint()
+                output = await self._engine.execute(plan, value, state)
+        except BaseException as error:  # the task itself is being cancelled
+            self._finish(Cancelled("", type(error).__name__))
+            raise
+        finally:
+            self._scope = None
+        return self._finish(Cancelled("", "the run was cancelled") if scope.cancelled_caught else output)
+
+    def _finish(self, output: Any) -> RunResult[Out]:
+        state = self.state
+        stop: Stop | None = None
+        status: RunStatus = "success"
+        kind: Literal["run.suspended", "run.finished"] = "run.finished"
+        if isinstance(output, Stop):
+            if isinstance(output, Bailed):
+                output = output.value
+            else:
+                stop, output = output, None
+                status = cast("RunStatus", stop.status)
+                kind = "run.suspended" if status == "suspended" else kind
+        result = self._result = RunResult(state.run_id, status, output, stop, StepsView(state.records))
+        payload: dict[str, Any] = {"status": status}
+        if stop is None:
+            payload["output"] = output
+        elif isinstance(stop, Failed):
+            payload["error"] = stop.error
+        elif isinstance(stop, Blocked):
+            payload["tripwire"] = stop.tripwire
+        state.end(Note(kind, state.now(), "", None, 1, payload))
+        if self._finished is not None:
+            self._finished.set()
+        return result
+
+    async def result(self) -> RunResult[Out]:
+        """
+        Wait for the run to end and return how; no reader of events is waited for from now on.
+        """
+        if self._result is None:
+            self.state.broadcast.flow()
+            if self._finished is None:
+                self._finished = anyio.Event()
+            await self._finished.wait()
+        assert self._result is not None
+        return self._result
+
+    def events(self) -> EventReader:
+        """
+        Return the run's events from the first on: ``async for event in run.events()``.
+
+        Any number of readers may join at any time.  The run waits for a reader that lags more than 64 entries behind.
+        """
+        reader = self.state.broadcast.join()
+        self.state.listen()
+        return reader
+
+    def cancel(self) -> None:
+        """
+        Cancel the run; a run that has ended stays as it is.
+        """
+        self._cancelled = True
+        self.state.breathe_at = 0.0
+        if self._scope is not None:
+            self._scope.cancel()
+
+    def stream(self, value: In) -> RunStream[In, Out]:
+        """
+        Run in the background while a block runs: ``async with run.stream(value): async for event in run.events()``.
+
+        Where the block ends before the run, the run is cancelled; ``await run.result()`` waits for it.
+        """
+        return RunStream(self, value)
+
+    def __repr__(self) -> str:
+        status = self._result.status if self._result is not None else "running" if self._started else "new"
+        return f"Run({self.id!r}, {status})"
+
+
+class RunStream(Generic[In, Out]):
+    """
+    A run in the background of a block; see :meth:`Run.stream`.
+    """
+
+    __slots__ = ("_group", "_run", "_value")
+
+    def __init__(self, run: Run[In, Out], value: In) -> None:
+        self._run = run
+        self._value = value
+        self._group = anyio.create_task_group()
+
+    async def __aenter__(self) -> Run[In, Out]:
+        await self._group.__aenter__()
+        self._group.start_soon(self._run.start, self._value)
+        return self._run
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        run = self._run
+        run.state.broadcast.flow()
+        run.cancel()
+        # The block's own error is not handed to the group: it would come out wrapped.
+        await self._group.__aexit__(None, None, None)
+        return False

@@ -1,0 +1,237 @@
+"""
+RunState: a run from the inside, as the walk and its helpers see it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+import anyio.lowlevel
+
+from procession.messages.chunks import Chunk
+from procession.runtime.broadcast import Broadcast
+from procession.runtime.events import Entry, Note
+from procession.runtime.records import Record, Records
+from procession.steps.pool import Pool, asyncio_loop
+from procession.steps.request_context import RequestContext
+from procession.steps.result import Bailed, Blocked, Failed, Stop, Suspended
+from procession.steps.scope import RequestScope
+from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
+from procession.steps.step import SupportsStep
+from procession.workflows.plan import PlanNode
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
+
+__all__ = ["BREATH", "GRACE", "Caller", "RunState", "Walk", "signal_of"]
+
+BREATH = 0.010
+"""Seconds after which a run that never waits lets others have their turn."""
+
+GRACE = 5.0
+"""Seconds for which a cancelled branch is waited for."""
+
+_breath = [0.0]
+"""When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
+
+
+class Walk(Protocol):
+    """
+    Walks compiled nodes: ``runtime/walk.py``.
+    """
+
+    def __call__(self, nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str, /) -> Awaitable[Any]: ...
+
+
+class Caller(Protocol):
+    """
+    Runs a definition inside a run and returns its output or a ``Stop``: ``runtime/walk.py``.
+    """
+
+    def __call__(
+        self,
+        run: RunState,
+        definition: SupportsStep[Any, Any],
+        value: Any,
+        path: str,
+        only: frozenset[str] | None,
+        detail: bool,
+        /,
+    ) -> Awaitable[Any]: ...
+
+
+class RunState:
+    """
+    What one run keeps while it goes on.  Steps of the ``inline`` form are given it as their :class:`InlineRun`.
+    """
+
+    __slots__ = (
+        "append", "breathe_at", "broadcast", "caller", "calls", "clock", "detail", "forks", "grace", "group",
+        "init_data", "late", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "state",
+        "writers",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        run_id: str,
+        *,
+        caller: Caller,
+        scope: RequestScope,
+        init_data: Any = None,
+        detail: bool = True,
+        replay: bool = True,
+        grace: float = GRACE,
+        reducers: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.run_id = run_id
+        self.caller = caller
+        self.scope = scope
+        self.request_context: RequestContext = scope.request_context
+        self.init_data = init_data
+        self.detail = detail
+        """Whether steps inside ``call`` are recorded one by one."""
+        self.grace = grace
+        self.reducers = reducers or {}
+        self.clock = clock
+        self.origin = time.time() - clock()
+        self.records: Records = {}
+        self.replaying = False
+        """Whether ``records`` was loaded, so that what is done in it is not done again."""
+        self.broadcast = Broadcast(run_id, replay=replay)
+        self.append: Callable[[Entry], None] = self.broadcast.log.append
+        """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
+        self.breathe_at = _breath[0] + self.origin + BREATH
+        self.group: TaskGroup | None = None
+        self.late: list[Pool] = []
+        """Fan-outs with a branch that did not stop in time."""
+        self.calls = 0
+        """How many definitions are being run inside steps."""
+        self.state: dict[str, Any] = {}
+        self.writers: dict[str, str] = {}
+        """The path of the step that last wrote a key of the state."""
+        self.forks: list[tuple[str, frozenset[str]]] = []
+        """The prefix and the arms' keys of what is running in branches."""
+
+    def now(self) -> float:
+        """
+        Return the time in seconds since the epoch, which never goes back during a run.
+        """
+        return self.clock() + self.origin
+
+    def begin(self, workflow_id: str) -> None:
+        """
+        Note that the run starts.
+        """
+        self.broadcast.workflow_id = workflow_id
+        self.broadcast.began = self.clock() + self.origin
+        if not self.broadcast.quiet:
+            self.broadcast.wake()
+
+    def end(self, note: Note) -> None:
+        """
+        Note how the run has ended, and nothing after that.
+        """
+        self.append(note)
+        self.broadcast.close()
+        self.append = _ignore
+
+    def listen(self) -> None:
+        """
+        Look again whether somebody listens.
+        """
+        broadcast = self.broadcast
+        if broadcast.closed:
+            self.append = _ignore
+        else:
+            self.append = broadcast.log.append if broadcast.quiet else self._publish
+
+    def _publish(self, entry: Entry) -> None:
+        self.broadcast.publish(entry)
+        if self.broadcast.full:
+            self.breathe_at = 0.0
+
+    async def breathe(self) -> None:
+        """
+        Let others have their turn, cancellation among them, and wait for slow readers.
+        """
+        await anyio.lowlevel.checkpoint()
+        if self.broadcast.full:
+            await self.broadcast.relieve()
+        _breath[0] = now = self.clock()
+        self.breathe_at = now + self.origin + BREATH
+
+    async def emit(self, record: Record, chunk: Chunk) -> None:
+        """
+        Publish *chunk* as an output of the step of *record*, and pass it on to whoever the request names.
+        """
+        payload = {"output": chunk}
+        self.broadcast.publish(Note("node.output", self.now(), record.path, record.id, record.attempt, payload))
+        if self.broadcast.full:
+            await self.broadcast.relieve()
+        emit = self.scope.emit
+        if emit is not None:
+            waiting = emit(chunk)
+            if waiting is not None:
+                await waiting
+
+    async def place_for_tasks(self) -> TaskGroup | None:
+        """
+        Return the run's task group, opened when first needed, or ``None`` where it is not needed or cannot be opened.
+
+        Only trio needs one.  It is entered in the run's own task and left last, so it can only be entered where no step of the user's stands
+        in between, holding scopes of its own.
+        """
+        if self.group is None and not self.calls and asyncio_loop() is None:
+            group = anyio.create_task_group()
+            await group.__aenter__()
+            self.group = group
+        return self.group
+
+    async def call(
+        self, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None = None
+    ) -> Any:
+        """
+        Run *definition* at *path* and return its output.
+
+        Raises the signal or the error that ended it, already recorded.
+        """
+        output = await self.caller(self, definition, value, path, only, self.detail)
+        if isinstance(output, Stop):
+            raise signal_of(output)
+        return output
+
+    def close(self, record: Record, stop: Stop) -> None:
+        """
+        Note that the step of *record* ended in *stop*.
+        """
+        record.stop = stop
+        record.status = stop.status
+        record.ended = self.clock() + self.origin
+        self.append(record)
+
+
+def _ignore(entry: Entry) -> None:
+    """
+    Note nothing: the run has ended, and a branch that would not stop has nothing more to say.
+    """
+
+
+def signal_of(stop: Stop) -> BaseException:
+    """
+    Return what is raised, where code of a step stands between the *stop* and the engine.
+    """
+    match stop:
+        case Failed():
+            return stop.error
+        case Blocked():
+            return Tripwire(stop.tripwire)
+        case Suspended():
+            return Suspend(stop.payload, label=stop.label)
+        case Bailed():
+            return Bail(stop.value, scope=stop.scope)
+        case _:
+            return CancelRun()

@@ -1,0 +1,380 @@
+"""
+Walk: the engine.  It follows a compiled plan in the caller's task; the state is the run's records.
+
+There are two walks over the same nodes: one records every step, the other, for the hook phases of an agent, records
+only what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+
+from procession.errors import ConditionError, NoArmMatched, RunError
+from procession.runtime.context import Context
+from procession.runtime.executor import conclude, fail, is_awaitable, perform
+from procession.runtime.fanout import is_forkable, merged, run_arms, run_dag, run_each, run_fork
+from procession.runtime.records import Record
+from procession.runtime.state import RunState, Walk
+from procession.steps.result import Bailed, Stop
+from procession.steps.step import Step, SupportsStep
+from procession.workflows.compile import plan_for, plan_of_step
+from procession.workflows.plan import CALL, INLINE, Choice, Dag, Each, Fork, Loop, Map, Nested, Pause, Plan, PlanNode
+
+__all__ = ["call", "plan_of", "run_plan", "walk", "walk_quietly"]
+
+
+async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str = "") -> Any:
+    """
+    Run *nodes* one after the other and return the last output, or the ``Stop`` that ended them.
+    """
+    records, clock, origin = run.records, run.clock, run.origin
+    now = clock() + origin
+    for node in nodes:
+        path = prefix + node.key if prefix else node.key
+        if node.leaf:
+            if run.replaying and (known := records.get(path)) is not None and known.status == "success":
+                value = known.output
+                continue
+            record = records[path] = Record(node, path, now)
+            run.append(record)
+            mode = node.mode
+            try:
+                if mode == CALL:
+                    value = node.function(Context(run, record, value))
+                    if node.is_async or hasattr(value, "__await__"):
+                        value = await value
+                elif mode == INLINE:
+                    value = node.function(value, run, path)
+                    if node.is_async:
+                        value = await value
+                else:
+                    value = await perform(node, run, record, value)
+            except BaseException as error:
+                return conclude(run, record, error)
+            if record.stop is not None:  # a verdict that the step's code has swallowed
+                return conclude(run, record)
+            record.output = value
+            record.status = "success"
+            record.ended = now = clock() + origin
+            run.append(record)
+            if now > run.breathe_at:
+                await run.breathe()
+        else:
+            value = await RUNNERS[node.kind](node, value, run, prefix, walk, True)
+            if isinstance(value, Stop):
+                return value
+            now = clock() + origin
+    return value
+
+
+async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str = "") -> Any:
+    """
+    Do what :func:`walk` does and record only what fails, blocks or suspends.
+    """
+    for node in nodes:
+        if not node.leaf:
+            value = await RUNNERS[node.kind](node, value, run, prefix, walk_quietly, False)
+            if isinstance(value, Stop):
+                return value
+        elif node.mode == INLINE:
+            try:
+                value = node.function(value, run, prefix + node.key)
+                if node.is_async:
+                    value = await value
+            except BaseException as error:
+                return fail(run, node, prefix + node.key, error)
+        else:
+            path = prefix + node.key
+            record = Record(node, path, 0.0)
+            try:
+                value = await perform(node, run, record, value)
+            except BaseException as error:
+                run.records[path] = record
+                return conclude(run, record, error)
+            if record.stop is not None:
+                run.records[path] = record
+                return conclude(run, record)
+    return value
+
+
+async def call(
+    run: RunState, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None, detail: bool
+) -> Any:
+    """
+    Run *definition* at *path* inside the run and return its output, or the ``Stop`` that ended it.
+    """
+    plan = plan_of(definition, only)
+    run.calls += 1
+    try:
+        return await run_plan(plan, value, run, path, walk if detail or plan.keeps else walk_quietly)
+    finally:
+        run.calls -= 1
+
+
+_steps: dict[int, tuple[Step[Any, Any], Plan]] = {}
+
+
+def plan_of(definition: Any, only: frozenset[str] | None) -> Plan:
+    plans = getattr(definition, "plans", None)
+    if plans is not None:
+        found: Plan | None = plans.get(only)
+        return found if found is not None else plan_for(definition, only)
+    step: Step[Any, Any] = definition.as_step()
+    if step.inline is None and step.execute is None and step.body is not None:
+        body: Any = step.body
+        return plan_for(body, only)
+    known = _steps.get(id(step))
+    if known is not None:
+        return known[1]
+    if len(_steps) > 512:
+        _steps.clear()
+    made = plan_of_step(step)
+    _steps[id(step)] = (step, made)  # the step is kept, so that its id stays its own
+    return made
+
+
+async def run_plan(plan: Plan, value: Any, run: RunState, path: str, walk: Walk) -> Any:
+    """
+    Run a workflow whose own path is *path* and return its output, or a ``Stop``; its bail ends here.
+    """
+    if plan.check_in is not None:
+        value = plan.check_in.validate(value, where=plan.where, path=path or None)
+    prefix = path + "/" if path and not plan.single else path
+    output = await walk(plan.nodes, value, run, prefix)
+    if isinstance(output, Bailed) and output.scope == "workflow" and not plan.single:
+        return output.value
+    return output
+
+
+async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run a workflow inside a workflow.
+    """
+    path = prefix + node.key
+    if not detail:
+        try:
+            return await run_plan(node.plan, value, run, path, walk)
+        except Exception as error:
+            return fail(run, node, path, error)
+    if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
+        return known.output
+    record = run.records[path] = Record(node, path, run.now())
+    run.append(record)
+    try:
+        output = await run_plan(node.plan, value, run, path, walk)
+    except BaseException as error:
+        return conclude(run, record, error)
+    return _ended(run, record, output)
+
+
+def _ended(run: RunState, record: Record, output: Any) -> Any:
+    if isinstance(output, Stop):
+        run.close(record, output)
+    else:
+        record.output = output
+        record.status = "success"
+        record.ended = run.now()
+        run.append(record)
+    return output
+
+
+async def run_parallel(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run branches at the same time, then the map after them or the merge.
+    """
+    outputs = await run_fork(node, value, run, prefix, walk)
+    if isinstance(outputs, Stop):
+        return outputs
+    if node.map is not None:
+        return await run_map(node.map, outputs, run, prefix, walk, detail, value)
+    if callable(node.merge) or is_forkable(value):
+        return await merged(node, node.merge, value, outputs, run, prefix + node.key, detail)
+    return outputs
+
+
+async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Ask the conditions, run the arms that are true, then the map after them or the merge.
+    """
+    path = prefix + node.key
+    known = run.records.get(path) if run.replaying else None
+    if known is not None and known.status == "success":  # decided before the run was suspended
+        chosen = [arm for arm in node.arms if arm.id in known.output]
+    else:
+        chosen = []
+        try:
+            for arm, condition in node.asked:
+                answer = condition(value)
+                if answer is not True and answer is not False and is_awaitable(answer):
+                    answer = await answer
+                if answer:
+                    chosen.append(arm)
+                    if node.first:
+                        break
+        except Exception as error:
+            made = ConditionError(
+                f"the condition of arm {arm.id!r} in {node.id!r} raised {type(error).__name__}: {error}", path=path
+            )
+            made.__cause__ = error
+            return fail(run, node, path, made)
+        except BaseException as error:
+            return fail(run, node, path, error)
+        if not chosen and len(node.arms) > len(node.asked):
+            chosen.append(node.arms[-1])
+        if not chosen and not node.skip:
+            missing = NoArmMatched(
+                f"no arm of {node.id!r} matched",
+                path=path,
+                hint='give it a default=, or on_no_match="skip" to let the value pass',
+            )
+            return fail(run, node, path, missing)
+        if detail:
+            record = run.records[path] = Record(node, path, run.clock() + run.origin)
+            record.output = [arm.id for arm in chosen]
+            record.status = "success"
+            record.ended = record.started
+            run.append(record)
+    if not chosen:
+        return await run_map(node.map, value, run, prefix, walk, detail) if node.map is not None else value
+    forkable = is_forkable(value)
+    if len(chosen) == 1 and not forkable:
+        arm = chosen[0]
+        output = await walk(arm.nodes, value, run, prefix)
+        if isinstance(output, Stop):
+            if not (isinstance(output, Bailed) and output.scope == "branch"):
+                return output
+            output = output.value
+        outputs: Any = {arm.id: output}
+    else:
+        keys = frozenset([arm.id for arm in chosen])
+        outputs = await run_arms(node, chosen, keys, value, run, prefix, walk)
+        if isinstance(outputs, Stop):
+            return outputs
+    if node.map is not None:
+        return await run_map(node.map, outputs, run, prefix, walk, detail, value)
+    if forkable or callable(node.merge):
+        return await merged(node, node.merge, value, outputs, run, path, detail)
+    return outputs
+
+
+async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool, base: Any = None) -> Any:
+    """
+    Run a map over *value*; *base* is what branches before it were given.
+    """
+    path = prefix + node.key
+    base = value if base is None else base
+    record: Record | None = None
+    if detail:
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    try:
+        if node.function is not None:
+            output = node.function(value)
+            if is_awaitable(output):
+                output = await output
+        else:
+            output = _picked(node, value, run, prefix, path)
+        if is_forkable(base):
+            output = base.adopt(value, output, allow_drop=node.allow_drop)
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return output if record is None else _ended(run, record, output)
+
+
+def _picked(node: Map, value: Any, run: RunState, prefix: str, path: str) -> Any:
+    wanted = node.pick
+    assert wanted is not None
+    if isinstance(value, dict) and wanted in value:
+        return value[wanted]
+    found = run.records.get(prefix + wanted)
+    if found is None or found.status != "success":
+        raise RunError(
+            f"map {node.id!r} picks {wanted!r}, which has no output here",
+            path=path,
+            hint="its arm of a branch may not have run: give the branch a default, or map with a function",
+        )
+    return found.output
+
+
+async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run the body again and again.
+    """
+    path = prefix + node.key
+    record: Record | None = None
+    if detail:
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    number = 0
+    try:
+        while True:
+            value = await walk(node.body, value, run, f"{path}[{number}]")
+            if isinstance(value, Stop):
+                if record is not None:
+                    run.close(record, value)
+                return value
+            number += 1
+            if await _again(node, value, path, number) is node.until:
+                break
+            if node.most is not None and number >= node.most:
+                raise RunError(
+                    f"loop {node.id!r} has run {number} times and would go on",
+                    path=path,
+                    hint="raise max_iterations=, or mend the condition",
+                )
+            if not node.body:
+                await run.breathe()
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return value if record is None else _ended(run, record, value)
+
+
+async def _again(node: Loop, value: Any, path: str, number: int) -> bool:
+    try:
+        answer = node.condition(value)
+        if is_awaitable(answer):
+            answer = await answer
+        return bool(answer)
+    except Exception as error:
+        raise ConditionError(
+            f"the condition of loop {node.id!r} raised {type(error).__name__} after iteration {number}: {error}",
+            path=path,
+        ) from error
+
+
+async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Wait, and let the value pass.
+    """
+    path = prefix + node.key
+    record: Record | None = None
+    if detail:
+        if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
+            return value
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    try:
+        seconds = node.seconds
+        if callable(seconds):
+            seconds = seconds(value)
+        await anyio.sleep(max(0.0, float(seconds)))
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return value if record is None else _ended(run, record, value)
+
+
+Runner = Callable[[Any, Any, RunState, str, Walk, bool], Awaitable[Any]]
+
+RUNNERS: dict[str, Runner] = {
+    Nested.kind: run_nested,
+    Fork.kind: run_parallel,
+    Choice.kind: run_branch,
+    Map.kind: run_map,
+    Each.kind: run_each,
+    Loop.kind: run_loop,
+    Pause.kind: run_pause,
+    Dag.kind: run_dag,
+}

@@ -1,0 +1,3 @@
+"""
+One unit of work, and what it is given.
+"""

@@ -1,0 +1,154 @@
+"""
+StepResult: how a step can end.
+
+Everything but ``Success`` is a ``Stop``: the engine hands it up from node to node instead of raising, so that no signal
+ever crosses a task.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from procession.messages.chunks import TripwireInfo
+from procession.messages.value import Value
+
+__all__ = [
+    "Bailed", "Blocked", "Cancelled", "Failed", "Skipped", "Status", "StepResult", "Stop", "Success", "Suspended",
+    "strongest",
+]  # fmt: skip
+
+Status = Literal["running", "success", "failed", "blocked", "suspended", "bailed", "skipped", "cancelled"]
+"""Where a step stands."""
+
+
+class StepResult(Value):
+    """
+    How a step ended.
+    """
+
+    status: ClassVar[Status]
+
+
+class Success(StepResult):
+    """
+    It gave an output.
+    """
+
+    status: ClassVar[Status] = "success"
+    output: Any
+
+
+class Skipped(StepResult):
+    """
+    It did not run: its arm was not chosen.
+    """
+
+    status: ClassVar[Status] = "skipped"
+
+
+class Stop(StepResult):
+    """
+    It ended what contains it; ``path`` says where that began.
+    """
+
+    path: str
+
+    @property
+    def rank(self) -> int:
+        """
+        Which of several branches' ends decides: the lowest.
+        """
+        return 9
+
+
+class Failed(Stop):
+    """
+    It raised.
+    """
+
+    status: ClassVar[Status] = "failed"
+    error: Exception
+
+    @property
+    def rank(self) -> int:
+        """
+        Weaker than a stop by a processor, stronger than its wish to try again: a failure is final.
+        """
+        return 2
+
+
+class Blocked(Stop):
+    """
+    A processor stopped the run, or wants the step again (``tripwire.retry``).
+    """
+
+    status: ClassVar[Status] = "blocked"
+    tripwire: TripwireInfo
+
+    @property
+    def rank(self) -> int:
+        """
+        A stop beats everything, a retry only what is no failure.
+        """
+        return 3 if self.tripwire.retry else 0
+
+
+class Bailed(Stop):
+    """
+    It ended its workflow, its arm or the run with a result of its own.
+    """
+
+    status: ClassVar[Status] = "bailed"
+    value: Any
+    scope: Literal["workflow", "branch", "run"] = "workflow"
+
+    @property
+    def rank(self) -> int:
+        """
+        Weaker than anything that went wrong; the wider scope first.
+        """
+        return 4 if self.scope == "run" else 5
+
+
+class Suspended(Stop):
+    """
+    It waits for an answer.
+    """
+
+    status: ClassVar[Status] = "suspended"
+    payload: Any = None
+    label: str | None = None
+
+    @property
+    def rank(self) -> int:
+        """
+        The weakest: it lets its siblings finish.
+        """
+        return 6
+
+
+class Cancelled(Stop):
+    """
+    It was cancelled, or cancelled the run.
+    """
+
+    status: ClassVar[Status] = "cancelled"
+    reason: str = "cancelled"
+
+    @property
+    def rank(self) -> int:
+        """
+        Second to a processor's stop alone.
+        """
+        return 1
+
+
+def strongest(stops: list[Stop]) -> Stop:
+    """
+    Return the one that decides; among equals the first, so give them in declaration order (D27).
+    """
+    best = stops[0]
+    for stop in stops:
+        if stop.rank < best.rank:
+            best = stop
+    return best

@@ -1,0 +1,42 @@
+"""
+RetryPolicy: how often a failed step is tried again, and how long it waits in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from procession.messages.value import Value
+
+__all__ = ["RetryPolicy"]
+
+
+class RetryPolicy(Value):
+    """
+    Try a failed step up to ``max_attempts`` times in all.
+
+    Delays are in seconds: ``initial``, then ``factor`` times the one before, at most ``max_delay``, each changed by
+    up to ``jitter`` (a fraction).  Verdicts, validation errors and cancellation are never tried again.
+
+    >>> list(RetryPolicy(4, initial=1.0).delays())
+    [1.0, 2.0, 4.0]
+    """
+
+    max_attempts: int = 1
+    initial: float = 0.0
+    factor: float = 2.0
+    max_delay: float = 30.0
+    jitter: float = 0.0
+    retry_on: tuple[type[Exception], ...] = (Exception,)
+
+    def delays(self, seed: int | str = 0) -> Iterator[float]:
+        """
+        Yield the delay before each further attempt, in seconds; the same *seed* gives the same delays.
+        """
+        random = Random(seed) if self.jitter else None
+        delay = self.initial
+        for _ in range(self.max_attempts - 1):
+            spread = 1.0 + self.jitter * (2.0 * random.random() - 1.0) if random is not None else 1.0
+            yield min(delay, self.max_delay) * spread
+            delay *= self.factor

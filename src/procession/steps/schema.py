@@ -1,0 +1,106 @@
+"""
+Schema: pydantic behind one small door.
+
+A schema is made from a type annotation once, when a step or a tool is defined; validating is one bound call.  Nothing
+else in the library imports pydantic on its way to a run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+from procession.errors import SchemaError
+
+__all__ = ["Schema", "context_types", "schema_of"]
+
+
+class Schema:
+    """
+    What values may cross a border.
+
+    >>> Schema(int).validate("3", where="step 'count'")
+    3
+    """
+
+    __slots__ = ("_adapter", "_error", "_validate", "type")
+
+    def __init__(self, type: Any) -> None:
+        from pydantic import TypeAdapter, ValidationError
+
+        self.type = type
+        self._adapter: Any = TypeAdapter(type)
+        self._validate: Callable[[Any], Any] = self._adapter.validator.validate_python
+        self._error = ValidationError
+
+    def validate(self, value: Any, *, where: str, path: str | None = None) -> Any:
+        """
+        Return *value* as the type asks for it.
+
+        Raises ``SchemaError``, which names *where* and each field at fault but none of the values.
+        """
+        try:
+            return self._validate(value)
+        except self._error as error:
+            faults = "; ".join(
+                f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"
+                for fault in error.errors(include_url=False, include_input=False, include_context=False)
+            )
+            raise SchemaError(f"{where}: {faults}", path=path, hint=f"expected {_name(self.type)}") from None
+
+    def json_schema(self) -> Mapping[str, Any]:
+        """
+        Return the JSON schema, draft 2020-12.
+        """
+        made: Mapping[str, Any] = self._adapter.json_schema()
+        return made
+
+
+def _name(type: Any) -> str:
+    return getattr(type, "__name__", None) or str(type)
+
+
+@lru_cache(maxsize=1024)
+def _cached(type: Any) -> Schema:
+    return Schema(type)
+
+
+def schema_of(type: Any) -> Schema | None:
+    """
+    Return the schema of an annotation, or ``None`` where it says nothing or is a class that pydantic cannot check.
+    """
+    if type is None or type is Any or type is inspect.Parameter.empty or _is_open(type):
+        return None
+    try:
+        return _cached(type)
+    except TypeError:  # an annotation that cannot be hashed
+        return Schema(type)
+    except Exception as error:
+        if error.__class__.__name__ == "PydanticSchemaGenerationError":
+            return None
+        raise
+
+
+def _is_open(type: Any) -> bool:
+    from typing import TypeVar
+
+    return isinstance(type, TypeVar) or any(_is_open(argument) for argument in get_args(type) if argument is not type)
+
+
+def context_types(function: Callable[..., Any]) -> tuple[Any, Any]:
+    """
+    Return the types of a step function's input and output, each ``None`` where its annotation does not say.
+
+    ``StepContext[int]`` as the annotation of the only parameter gives ``int``.
+    """
+    try:
+        hints = get_type_hints(function)
+    except Exception:  # a name that exists only for the type checker: nothing to check at run time
+        return None, None
+    output = hints.pop("return", None)
+    parameters = list(inspect.signature(function).parameters)
+    context = hints.get(parameters[0]) if parameters else None
+    arguments = get_args(context) if get_origin(context) is not None else ()
+    return (arguments[0] if arguments and arguments[0] is not Any else None), (output if output is not Any else None)

@@ -1,0 +1,91 @@
+"""
+RequestScope: what one request carries beside its payload.
+
+Nothing in here is journalled or forked: the state of processors by id, what they found, what is to be saved once the
+outcome is known, and the ports through which lower rooms reach what upper rooms own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol
+
+from procession.messages.chunks import Chunk
+from procession.messages.usage import NO_USAGE, Usage
+from procession.steps.request_context import RequestContext
+
+__all__ = ["Emit", "Outcome", "RequestScope", "SaveMark", "Tracer"]
+
+Outcome = Literal["completed", "model_failed", "blocked", "failed", "cancelled", "suspended"]
+"""How a request ended, as far as saving is concerned; ``model_failed`` came to its end with a model's error."""
+
+Emit = Callable[[Chunk], Awaitable[None] | None]
+"""Takes a chunk to the reader of the stream; waits where the reader is slow."""
+
+
+class SaveMark(Protocol):
+    """
+    Something to be saved once the outcome is known (D34): memory's messages, a cache entry.
+    """
+
+    async def commit(self, outcome: Outcome) -> None:
+        """
+        Save, or not, now that the request ended in *outcome*.
+        """
+        ...
+
+
+class Tracer(Protocol):
+    """
+    The port behind which spans are made; without one nothing is traced.
+    """
+
+    def start(self, name: str, **attributes: Any) -> Callable[[], None]:
+        """
+        Begin a span and return the function that ends it.
+        """
+        ...
+
+
+class RequestScope:
+    """
+    What one request carries beside its payload.
+    """
+
+    __slots__ = ("emit", "marks", "pending", "replacement", "request_context", "resources", "run_id", "states", "tracer", "usage", "violations")
+
+    def __init__(
+        self,
+        *,
+        run_id: str = "",
+        request_context: RequestContext | None = None,
+        emit: Emit | None = None,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self.request_context = request_context if request_context is not None else RequestContext()
+        self.emit = emit
+        """Where chunks go, or ``None`` where nobody listens."""
+        self.tracer = tracer
+        self.states: dict[str, dict[str, Any]] = {}
+        """One dict per processor id, shared by all hooks and both lists (D11)."""
+        self.violations: list[Any] = []
+        """What guards found, in order (``processors.violation.Violation``)."""
+        self.marks: list[SaveMark] = []
+        self.usage: Usage = NO_USAGE
+        """Tokens of every model call charged to the request, detectors included."""
+        self.pending: list[Awaitable[Any]] = []
+        """What a plain hook's asynchronous callback left to be awaited before the request ends."""
+        self.replacement: Any = None
+        """The answer that a processor gave in place of the model's, if one did (D36)."""
+        self.resources: dict[Any, Any] = {}
+        """What framework processors keep per request, by a key of their own: thread, resource, agent."""
+
+    def state(self, processor_id: str) -> dict[str, Any]:
+        """
+        The state of one processor.
+        """
+        found = self.states.get(processor_id)
+        if found is None:
+            found = self.states[processor_id] = {}
+        return found

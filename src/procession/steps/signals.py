@@ -1,0 +1,59 @@
+"""
+Signals: ways for a step to end that are no errors.
+
+They derive from ``BaseException``, so that ``except Exception`` in a user's code cannot swallow them, and each is
+noted on the context before it is raised, so that ``except BaseException`` cannot either (D12).  They are caught in
+one place, the executor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from procession.messages.chunks import TripwireInfo
+
+__all__ = ["Bail", "CancelRun", "Signal", "Suspend", "Tripwire"]
+
+
+class Signal(BaseException):
+    """
+    The root of the signals.
+    """
+
+
+class Tripwire(Signal):
+    """
+    A processor stops the run, or sends its step back (``info.retry``).
+    """
+
+    def __init__(self, info: TripwireInfo) -> None:
+        super().__init__(info.reason)
+        self.info = info
+
+
+class Suspend(Signal):
+    """
+    A step waits for an answer from outside.
+    """
+
+    def __init__(self, payload: Any = None, *, label: str | None = None) -> None:
+        super().__init__(label or "suspended")
+        self.payload = payload
+        self.label = label
+
+
+class Bail(Signal):
+    """
+    A step ends the workflow that contains it, the arm, or the whole run, with a result (D29).
+    """
+
+    def __init__(self, value: Any = None, *, scope: Literal["workflow", "branch", "run"] = "workflow") -> None:
+        super().__init__("bailed")
+        self.value = value
+        self.scope: Literal["workflow", "branch", "run"] = scope
+
+
+class CancelRun(Signal):
+    """
+    A step cancels the run that contains it.
+    """

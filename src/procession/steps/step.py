@@ -1,0 +1,268 @@
+"""
+Step: one named unit of work, and what it is given when it runs.
+
+A step is inert until an engine runs it.  Whatever can stand in a workflow has ``as_step()``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar, overload, runtime_checkable
+
+from procession.errors import DefinitionError
+from procession.messages.chunks import Chunk
+from procession.messages.value import Value
+from procession.steps.request_context import RequestContext
+from procession.steps.retry import RetryPolicy
+from procession.steps.scope import RequestScope
+
+__all__ = [
+    "Definition", "InlineRun", "Step", "StepContext", "StepKind", "SupportsStep", "as_step", "step",
+]  # fmt: skip
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+In_co = TypeVar("In_co", covariant=True)
+In_contra = TypeVar("In_contra", contravariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
+
+StepKind = Literal["step", "processor", "tool", "agent", "workflow", "map", "hook", "model"]
+
+
+class Definition(Protocol):
+    """
+    Something made of nodes: a workflow.  Drawn, addressed and journalled through its nodes.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def nodes(self) -> Sequence[Any]: ...
+
+
+@runtime_checkable
+class SupportsStep(Protocol[In_contra, Out_co]):
+    """
+    Anything that can stand in a workflow: ``Step``, ``Workflow``, ``Tool``, ``Processor``, ``Agent``.
+    """
+
+    def as_step(self) -> Step[In_contra, Out_co]: ...
+
+
+class StepContext(Protocol[In_co]):
+    """
+    What a step is given when it runs.
+    """
+
+    @property
+    def input(self) -> In_co:
+        """The value from the step before, validated."""
+        ...
+
+    @property
+    def init_data(self) -> Any:
+        """The value that the run was started with."""
+        ...
+
+    @property
+    def request_context(self) -> RequestContext:
+        """The values of this request."""
+        ...
+
+    @property
+    def scope(self) -> RequestScope:
+        """What the request carries beside its payload."""
+        ...
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """Where in the workflow this step stands, e.g. ``outer/inner[2]/step``."""
+        ...
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        ...
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The run's shared state, a copy."""
+        ...
+
+    def set_state(self, **values: Any) -> None:
+        """Write to the run's shared state; visible at once."""
+        ...
+
+    def result_of(self, step_id: str) -> Any:
+        """The output of a step that has completed; ``KeyError`` names those that have."""
+        ...
+
+    async def call(self, step: SupportsStep[Any, Any], value: Any) -> Any:
+        """Run another definition inside this step and return its output."""
+        ...
+
+    async def emit(self, chunk: Chunk) -> None:
+        """Send a chunk to whoever reads the run's stream."""
+        ...
+
+    def bail(self, value: Any = None, *, scope: Literal["workflow", "branch", "run"] = "workflow") -> Any:
+        """End the workflow that contains this step with *value* as its result; never returns."""
+        ...
+
+    def cancel_run(self) -> Any:
+        """Cancel the run; never returns."""
+        ...
+
+    async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
+        """Wait for an answer from outside; on resume the step runs again and this returns the answer."""
+        ...
+
+
+class InlineRun(Protocol):
+    """
+    The little of a run that an *inline* step sees: no context is made for it.
+    """
+
+    @property
+    def scope(self) -> RequestScope: ...
+    @property
+    def request_context(self) -> RequestContext: ...
+    @property
+    def run_id(self) -> str: ...
+
+    async def call(
+        self, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None = None
+    ) -> Any:
+        """
+        Run *definition* at *path* and return its output.
+
+        With *only*, processors that have none of these hooks let the value pass, at no cost.
+        Raises the signal or the error that ended it, already recorded.
+        """
+        ...
+
+
+class Step(Value, Generic[In_contra, Out_co], kw_only=True):
+    """
+    One named unit of work.
+
+    ``execute`` takes a :class:`StepContext`; plain functions run in place, or in a worker thread where ``blocking``.
+    ``inline`` is a form of ``execute`` for the hot paths of this library: it takes the value, the run and the path,
+    and no context is made.  A step with neither is a place where nothing stands: it is drawn and passes its input on.
+    """
+
+    id: str
+    execute: Callable[[Any], Any] | None = None
+    inline: Callable[[Any, InlineRun, str], Any] | None = None
+    inline_async: bool = True
+    """Whether ``inline`` returns an awaitable."""
+    kind: StepKind = "step"
+    body: Definition | None = None
+    """What a nested definition is made of."""
+    hooks: frozenset[str] = frozenset()
+    """Of a processor, or of a workflow of processors: the hooks it takes part in."""
+    mutates: bool = False
+    """Whether it may change messages or chunks."""
+    blocking: bool = False
+    """Whether a plain ``execute`` runs in a worker thread."""
+    input_type: Any = None
+    output_type: Any = None
+    description: str = ""
+    retry: RetryPolicy | None = None
+    timeout: float | None = None
+    """Seconds that one attempt may take."""
+    owner: Any = None
+    """The processor, tool or workflow that this step stands for."""
+    source: str | None = None
+    """File and line of the definition."""
+
+    def as_step(self) -> Step[In_contra, Out_co]:
+        """
+        Return the step itself.
+        """
+        return self
+
+    def renamed(self, id: str) -> Step[In_contra, Out_co]:
+        """
+        Return the same step under another *id*.
+        """
+        return self.replace(id=id)
+
+
+def as_step(thing: SupportsStep[Any, Any] | Callable[..., Any]) -> Step[Any, Any]:
+    """
+    Return *thing* as a step, or say why it cannot stand in a workflow.
+
+    Raises ``DefinitionError`` for anything that neither has ``as_step()`` nor is a named function.
+    """
+    convert = getattr(thing, "as_step", None)
+    if convert is not None and not isinstance(thing, type):
+        made: Step[Any, Any] = convert()
+        return made
+    if inspect.isfunction(thing) and thing.__name__ != "<lambda>":
+        return step(thing)
+    raise DefinitionError(
+        f"{thing!r} cannot stand in a workflow",
+        hint="give a function with a name, or something that has as_step(): a step, a workflow, a processor, a tool",
+    )
+
+
+@overload
+def step(function: Callable[[StepContext[In]], Awaitable[Out]], /) -> Step[In, Out]: ...
+@overload
+def step(function: Callable[[StepContext[In]], Out], /) -> Step[In, Out]: ...
+@overload
+def step(
+    *,
+    id: str | None = None,
+    retry: RetryPolicy | None = None,
+    timeout: float | None = None,
+    blocking: bool = False,
+    description: str | None = None,
+) -> _StepDecorator: ...
+def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """
+    Make a step of a function that takes a :class:`StepContext`.
+
+    The function's name, or *id*, names the step; the annotations of the context's input and of the result are its
+    schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.
+
+    >>> @step
+    ... async def shout(ctx: StepContext[str]) -> str:
+    ...     return ctx.input.upper()
+    >>> shout.id
+    'shout'
+    """
+    if function is None:
+        return lambda decorated: _make_step(decorated, **options)
+    return _make_step(function, **options)
+
+
+class _StepDecorator(Protocol):
+    @overload
+    def __call__(self, function: Callable[[StepContext[In]], Awaitable[Out]], /) -> Step[In, Out]: ...
+    @overload
+    def __call__(self, function: Callable[[StepContext[In]], Out], /) -> Step[In, Out]: ...
+
+
+def _make_step(function: Callable[..., Any], **options: Any) -> Step[Any, Any]:
+    from procession.steps.schema import context_types  # pydantic is imported when the first step is made
+
+    input_type, output_type = context_types(function)
+    code = getattr(function, "__code__", None)
+    description = options.pop("description", None)
+    return Step(
+        id=options.pop("id", None) or function.__name__,
+        execute=function,
+        input_type=input_type,
+        output_type=output_type,
+        description=description if description is not None else inspect.getdoc(function) or "",
+        source=f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None,
+        **options,
+    )

@@ -1,0 +1,3 @@
+"""
+Test doubles, for our tests and yours.
+"""

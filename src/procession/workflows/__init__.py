@@ -1,0 +1,3 @@
+"""
+How steps are joined; definitions only.
+"""

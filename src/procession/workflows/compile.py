@@ -1,0 +1,249 @@
+"""
+Compile: from a committed workflow to its plan, once for each set of hooks that it serves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from procession.errors import DefinitionError
+from procession.steps.schema import schema_of
+from procession.steps.step import Step
+from procession.workflows.nodes import (
+    BranchNode,
+    ForeachNode,
+    LoopNode,
+    MapNode,
+    Node,
+    ParallelNode,
+    Pick,
+    SleepNode,
+    StepNode,
+)
+from procession.workflows.plan import (
+    CALL,
+    CHECKED,
+    GUARDED,
+    INLINE,
+    Arm,
+    Choice,
+    Dag,
+    DagItem,
+    Each,
+    Fork,
+    Leaf,
+    Loop,
+    Map,
+    Nested,
+    Pause,
+    Plan,
+    PlanNode,
+)
+
+__all__ = ["Only", "Planned", "plan_for", "plan_of_step"]
+
+Only: TypeAlias = frozenset[str] | None
+"""The hooks that a plan serves; ``None`` for all."""
+
+
+class Planned(Protocol):
+    """
+    What a plan is made from: a workflow.
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def input_type(self) -> Any: ...
+    @property
+    def nodes(self) -> tuple[Node, ...]: ...
+    @property
+    def explicit(self) -> bool: ...
+    @property
+    def committed(self) -> bool: ...
+    @property
+    def plans(self) -> dict[frozenset[str] | None, Plan]: ...
+    @property
+    def reducers(self) -> Mapping[str, Callable[[Any, Any], Any]]: ...
+
+
+def plan_for(workflow: Planned, only: Only = None) -> Plan:
+    """
+    Return the plan of *workflow*, made once and kept on it.
+
+    With *only*, processors that have none of these hooks, arms restricted to others and workflows without a processor
+    that takes part are left out; inside parallel and branch they stay as arms that pass the value on.
+
+    Raises ``DefinitionError`` where the workflow is not committed.
+    """
+    found = workflow.plans.get(only)
+    if found is not None:
+        return found
+    if not workflow.committed:
+        raise DefinitionError(f"workflow {workflow.id!r} is not committed", hint="call .commit() once it is complete")
+    made = workflow.plans[only] = _Compiler(only).workflow(workflow)
+    return made
+
+
+def plan_of_step(step: Step[Any, Any]) -> Plan:
+    """
+    Return a plan of one step, whose path is the prefix that it is walked with.
+    """
+    compiler = _Compiler(None)
+    nodes = compiler.step(step, "")
+    return Plan(step.id, nodes, f"step {step.id!r}", None, compiler.fans, False, compiler.reducers, True)
+
+
+class _Compiler:
+    def __init__(self, only: Only) -> None:
+        self.only = only
+        self.fans = False
+        self.keeps = False
+        self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
+
+    def workflow(self, workflow: Planned) -> Plan:
+        nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes)
+        self.reducers.update(workflow.reducers)
+        where = f"input of workflow {workflow.id!r}"
+        check = schema_of(workflow.input_type)
+        return Plan(workflow.id, nodes, where, check, self.fans, self.keeps, self.reducers)
+
+    def sequence(self, nodes: Sequence[Node]) -> tuple[PlanNode, ...]:
+        made: list[PlanNode] = []
+        index = 0
+        while index < len(nodes):
+            node = nodes[index]
+            after = nodes[index + 1] if index + 1 < len(nodes) else None
+            index += 1
+            match node:
+                case StepNode():
+                    made += self.place(node, node.id)
+                case ParallelNode() | BranchNode():
+                    follows = isinstance(after, MapNode)
+                    map = self.map(after, local=frozenset(each.id for each in node.children)) if follows else None
+                    index += follows
+                    if isinstance(node, ParallelNode):
+                        made += self.fork(node, map)
+                    else:
+                        made += self.choice(node, map)
+                case MapNode():
+                    made.append(self.map(node))
+                case ForeachNode():
+                    body = self.place(node.body, "")
+                    made.append(Each(node.id, node.id, body, node.concurrency))
+                    self.fans = self.fans or node.concurrency != 1
+                case LoopNode():
+                    body = self.place(node.body, "")
+                    made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations))
+                case SleepNode():
+                    made.append(Pause(node.id, node.id, node.seconds))
+                case _:
+                    raise DefinitionError(f"a node of kind {node.kind!r} cannot be compiled")
+        return tuple(made)
+
+    def fork(self, node: ParallelNode, map: Map | None) -> tuple[PlanNode, ...]:
+        arms = tuple(Arm(each.id, self.place(each, each.id)) for each in node.arms)
+        busy = tuple(arm for arm in arms if arm.nodes)
+        if not busy and map is None and self.only is not None:
+            return ()
+        self.fans = self.fans or len(busy) > 1
+        keys = frozenset(arm.id for arm in busy)
+        return (Fork(node.id, node.id, arms, busy, keys, node.merge, node.on_block, node.on_failure, map),)
+
+    def choice(self, node: BranchNode, map: Map | None) -> tuple[PlanNode, ...]:
+        children = [arm.node for arm in node.arms]
+        if node.default is not None:
+            children.append(node.default)
+        arms = tuple(Arm(each.id, self.place(each, each.id)) for each in children)
+        if not any(arm.nodes for arm in arms) and map is None and self.only is not None:
+            return ()
+        asked = tuple(zip(arms, (arm.condition for arm in node.arms), strict=False))
+        first, skip = node.mode == "first", node.on_no_match == "skip"
+        return (Choice(node.id, node.id, arms, asked, first, skip, node.merge, map),)
+
+    def map(self, node: MapNode, local: frozenset[str] = frozenset()) -> Map:
+        function = node.function
+        if isinstance(function, Pick):
+            self.keeps = self.keeps or function.step_id not in local
+            return Map(node.id, node.id, None, function.step_id, node.allow_drop)
+        return Map(node.id, node.id, function, None, node.allow_drop)
+
+    def graph(self, workflow: Planned) -> Dag:
+        steps = [node for node in workflow.nodes if isinstance(node, StepNode)]
+        position = {node.id: index for index, node in enumerate(steps)}
+        feeds: list[list[int]] = [[] for _ in steps]
+        for index, node in enumerate(steps):
+            for name in node.after or ():
+                feeds[position[name]].append(index)
+        items = tuple(
+            DagItem(
+                node.id,
+                self.place(node, node.id),
+                tuple(position[name] for name in node.after or ()),
+                tuple(feeds[index]),
+            )
+            for index, node in enumerate(steps)
+        )
+        self.fans = True
+        return Dag(workflow.id, "", items, tuple(index for index, item in enumerate(items) if not item.feeds))
+
+    def place(self, node: StepNode, key: str) -> tuple[PlanNode, ...]:
+        only = self.only
+        if only is not None:
+            if node.on is not None and not node.on & only:
+                return ()
+            if node.step.kind == "processor" and not node.step.hooks & only:
+                return ()
+        return self.step(node.step, key, node.on)
+
+    def step(self, step: Step[Any, Any], key: str, on: frozenset[str] | None = None) -> tuple[PlanNode, ...]:
+        function = step.inline if step.inline is not None else step.execute
+        if function is None:
+            # A body of another kind is drawn here and run elsewhere: the chunks of an agent's stream.
+            return self.nested(step, key) if step.kind == "workflow" and step.body is not None else ()
+        body: Any = step.body
+        if body is not None and getattr(body, "committed", False):  # walked by the step itself
+            self.fans = self.fans or plan_for(body).fans
+        if step.inline is not None:
+            return (Leaf(step.id, key, step, INLINE, function, step.inline_async, ""),)
+        check_in, check_out = schema_of(step.input_type), schema_of(step.output_type)
+        retry = step.retry if step.retry is not None and step.retry.max_attempts > 1 else None
+        if retry is not None or step.timeout is not None or step.blocking:
+            mode = GUARDED
+        else:
+            mode = CHECKED if check_in is not None or check_out is not None else CALL
+        where, is_async = f"step {step.id!r}", _is_async(function)
+        return (Leaf(step.id, key, step, mode, function, is_async, where, check_in, check_out, retry, step.timeout),)
+
+    def nested(self, step: Step[Any, Any], key: str) -> tuple[PlanNode, ...]:
+        body: Any = step.body
+        if self.only is not None and not takes_part(body, self.only):
+            return ()
+        plan = plan_for(body, self.only)
+        self.fans = self.fans or plan.fans
+        self.reducers.update(plan.reducers)
+        return (Nested(step.id, key, plan),)
+
+
+def takes_part(workflow: Planned, only: frozenset[str]) -> bool:
+    """
+    Return whether a processor inside *workflow* has one of the hooks *only*.
+    """
+    for node in workflow.nodes:
+        for child in node.children:
+            if child.on is not None and not child.on & only:
+                continue
+            step = child.step
+            if step.kind == "processor" and step.hooks & only:
+                return True
+            if step.kind == "workflow" and step.body is not None and takes_part(step.body, only):  # type: ignore[arg-type]
+                return True
+    return False
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  (an object whose __call__ is async)
+    )

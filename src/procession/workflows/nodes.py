@@ -1,0 +1,212 @@
+"""
+Nodes: what a workflow is made of, as its author wrote it.  Values without behaviour; ``plan.py`` compiles them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from procession.messages.value import Value
+from procession.steps.forkable import MergePolicy
+from procession.steps.step import Step, SupportsStep
+
+__all__ = [
+    "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "ParallelNode",
+    "Pick", "SleepNode", "StepNode", "Waiting", "arm", "pick",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+Condition: TypeAlias = Callable[[T], bool | Awaitable[bool]]
+"""A question about one value; plain or async."""
+
+Waiting: TypeAlias = Literal["cancel", "wait"]
+"""What happens to the siblings of a branch that blocked or failed."""
+
+
+class Node(Value):
+    """
+    One element of a workflow; ``place`` is the file and line where it was added.
+    """
+
+    kind: ClassVar[str] = ""
+    id: str
+    place: tuple[str, int] | None
+
+    @property
+    def source(self) -> str | None:
+        """
+        File and line where the node was added, as ``file:line``.
+        """
+        return f"{self.place[0]}:{self.place[1]}" if self.place is not None else None
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The step nodes inside.
+        """
+        return ()
+
+
+class StepNode(Node):
+    """
+    One step.  ``on`` restricts it to phases of those hooks; ``after`` holds its dependencies in the explicit form.
+    """
+
+    kind: ClassVar[str] = "step"
+    step: Step[Any, Any]
+    on: frozenset[str] | None = None
+    after: tuple[str, ...] | None = None
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The node itself.
+        """
+        return (self,)
+
+
+class Arm(Value):
+    """
+    A step with a condition, and with the hooks that it is restricted to: what :func:`arm` returns.
+    """
+
+    thing: Any
+    when: Callable[[Any], Any] | None = None
+    on: frozenset[str] | None = None
+
+
+def arm(
+    thing: SupportsStep[Any, Any] | Callable[..., Any],
+    *,
+    when: Callable[[Any], Any] | None = None,
+    on: Iterable[str] | None = None,
+) -> Arm:
+    """
+    Return *thing* for ``parallel`` or ``branch``, taking part only in phases of the hooks in *on*.
+    """
+    return Arm(thing, when, frozenset(on) if on is not None else None)
+
+
+class ArmNode(Value):
+    """
+    One arm of a branch: the step that runs where ``condition`` holds.
+    """
+
+    condition: Callable[[Any], Any]
+    node: StepNode
+
+
+class ParallelNode(Node):
+    """
+    Steps that run at the same time, each on its own copy of the value.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    arms: tuple[StepNode, ...]
+    merge: MergePolicy = "strictest"
+    on_block: Waiting = "cancel"
+    on_failure: Waiting = "cancel"
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The branches.
+        """
+        return self.arms
+
+
+class BranchNode(Node):
+    """
+    Arms of which those run whose condition holds.
+    """
+
+    kind: ClassVar[str] = "branch"
+    arms: tuple[ArmNode, ...]
+    default: StepNode | None = None
+    mode: Literal["all", "first"] = "all"
+    on_no_match: Literal["error", "skip"] = "error"
+    merge: MergePolicy = "strictest"
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The arms' steps, the default's last.
+        """
+        arms = tuple(arm.node for arm in self.arms)
+        return (*arms, self.default) if self.default is not None else arms
+
+
+class Pick(Value):
+    """
+    A declarative map: the output of one step goes on.
+    """
+
+    step_id: str
+
+
+def pick(step_id: str) -> Pick:
+    """
+    Return a map that lets the output of the step *step_id* go on; ``commit()`` can check it, unlike a function.
+
+    >>> from procession.workflows.nodes import pick
+    >>> pick("processor:pii-detector")
+    Pick(step_id='processor:pii-detector')
+    """
+    return Pick(step_id)
+
+
+class MapNode(Node):
+    """
+    A function of the value, or a pick.  ``allow_drop`` lets it leave out what a redacting branch removed.
+    """
+
+    kind: ClassVar[str] = "map"
+    function: Callable[[Any], Any] | Pick
+    allow_drop: bool = False
+
+
+class ForeachNode(Node):
+    """
+    A step that runs once for each item of a list.
+    """
+
+    kind: ClassVar[str] = "foreach"
+    body: StepNode
+    concurrency: int | Callable[[Any], int] = 1
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The body.
+        """
+        return (self.body,)
+
+
+class LoopNode(Node):
+    """
+    A step that runs again on its own output while (or until) a condition holds.
+    """
+
+    kind: ClassVar[str] = "loop"
+    body: StepNode
+    condition: Callable[[Any], Any]
+    until: bool = False
+    max_iterations: int | None = None
+
+    @property
+    def children(self) -> tuple[StepNode, ...]:
+        """
+        The body.
+        """
+        return (self.body,)
+
+
+class SleepNode(Node):
+    """
+    A pause, in seconds; the value passes through.
+    """
+
+    kind: ClassVar[str] = "sleep"
+    seconds: float | Callable[[Any], float]

@@ -1,0 +1,189 @@
+"""
+Plan: a workflow compiled to nested tuples of nodes, with everything looked up that can be looked up beforehand.
+
+A plan is data: ``compile.py`` makes it and ``runtime/walk.py`` walks it.  The path of a node is the prefix it is walked with plus its ``key``:
+``step``, ``workflow/step``, ``loop[2]/step`` (counted from 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from procession.messages.value import Value
+from procession.steps.forkable import MergePolicy
+from procession.steps.retry import RetryPolicy
+from procession.steps.schema import Schema
+from procession.steps.step import Step
+from procession.workflows.nodes import Waiting
+
+__all__ = [
+    "CALL", "CHECKED", "GUARDED", "INLINE", "Arm", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
+    "Nested", "Pause", "Plan", "PlanNode",
+]  # fmt: skip
+
+INLINE, CALL, CHECKED, GUARDED = range(4)
+"""
+How a leaf is run: by its ``inline`` form; by ``execute`` and nothing more; with validation; with all there is.
+"""
+
+
+class PlanNode(Value):
+    """
+    A compiled node; ``id`` names it, ``key`` is its part of the path.
+    """
+
+    kind: ClassVar[str] = ""
+    leaf: ClassVar[bool] = False
+    id: str
+    key: str
+
+
+class Leaf(PlanNode):
+    """
+    A step that runs.
+    """
+
+    kind: ClassVar[str] = "step"
+    leaf: ClassVar[bool] = True
+    step: Step[Any, Any]
+    mode: int
+    function: Callable[..., Any]
+    """``inline`` or ``execute``, whichever runs."""
+    is_async: bool
+    where: str
+    check_in: Schema | None = None
+    check_out: Schema | None = None
+    retry: RetryPolicy | None = None
+    timeout: float | None = None
+
+
+class Nested(PlanNode):
+    """
+    A workflow in a workflow.
+    """
+
+    kind: ClassVar[str] = "workflow"
+    plan: Plan
+
+
+class Map(PlanNode):
+    """
+    A function of the value.
+    """
+
+    kind: ClassVar[str] = "map"
+    function: Callable[[Any], Any] | None
+    pick: str | None
+    allow_drop: bool
+
+
+class Arm(Value):
+    """
+    One branch: empty where nothing runs, so that the value passes.
+    """
+
+    id: str
+    nodes: tuple[PlanNode, ...]
+
+
+class Fork(PlanNode):
+    """
+    Branches that run at the same time, and the map after them.
+    """
+
+    kind: ClassVar[str] = "parallel"
+    arms: tuple[Arm, ...]
+    busy: tuple[Arm, ...]
+    """The arms in which something runs."""
+    keys: frozenset[str]
+    """Their ids."""
+    merge: MergePolicy
+    on_block: Waiting
+    on_failure: Waiting
+    map: Map | None
+
+
+class Choice(PlanNode):
+    """
+    Arms of which those run whose condition holds, and the map after them.  The default arm is the last, unconditional.
+    """
+
+    kind: ClassVar[str] = "branch"
+    arms: tuple[Arm, ...]
+    asked: tuple[tuple[Arm, Callable[[Any], Any]], ...]
+    """The arms that have a condition, with it."""
+    first: bool
+    skip: bool
+    merge: MergePolicy
+    map: Map | None
+
+
+class Each(PlanNode):
+    """
+    One node for each item of a list.
+    """
+
+    kind: ClassVar[str] = "foreach"
+    body: tuple[PlanNode, ...]
+    concurrency: int | Callable[[Any], int]
+
+
+class Loop(PlanNode):
+    """
+    One node again and again.
+    """
+
+    kind: ClassVar[str] = "loop"
+    body: tuple[PlanNode, ...]
+    condition: Callable[[Any], Any]
+    until: bool
+    most: int | None
+
+
+class Pause(PlanNode):
+    """
+    A wait.
+    """
+
+    kind: ClassVar[str] = "sleep"
+    seconds: float | Callable[[Any], float]
+
+
+class DagItem(Value):
+    """
+    One step of the explicit form, with its neighbours by position.
+    """
+
+    id: str
+    nodes: tuple[PlanNode, ...]
+    needs: tuple[int, ...]
+    feeds: tuple[int, ...]
+
+
+class Dag(PlanNode):
+    """
+    A whole workflow in the explicit form.
+    """
+
+    kind: ClassVar[str] = "graph"
+    items: tuple[DagItem, ...]
+    sinks: tuple[int, ...]
+
+
+class Plan(Value):
+    """
+    A compiled workflow.
+    """
+
+    id: str
+    nodes: tuple[PlanNode, ...]
+    where: str
+    check_in: Schema | None
+    fans: bool
+    """Whether steps run at the same time in what its leaves are made of: the run then needs a place for tasks."""
+    keeps: bool
+    """Whether a map reads an earlier step's output from the records."""
+    reducers: Mapping[str, Callable[[Any, Any], Any]]
+    single: bool = False
+    """Whether it is one step, which stands at the very path it is run at."""

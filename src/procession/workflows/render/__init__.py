@@ -1,0 +1,3 @@
+"""
+A graph, drawn.
+"""

@@ -1,0 +1,101 @@
+"""
+A graph as Graphviz DOT text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from procession.workflows.render.flat import Box, Dot, Item, Line, flatten
+from procession.workflows.render.options import DrawOptions
+from procession.workflows.render.overlay import Overlay
+from procession.workflows.spec import GraphSpec
+
+__all__ = ["dot"]
+
+_SHAPES: Mapping[str, Mapping[str, str]] = {
+    "step": {"shape": "box"},
+    "hook": {"shape": "box"},
+    "model": {"shape": "box"},
+    "processor": {"shape": "box", "style": "rounded"},
+    "agent": {"shape": "ellipse"},
+    "tool": {"shape": "component"},
+    "workflow": {"shape": "box", "peripheries": "2"},
+    "map": {"shape": "parallelogram"},
+    "sleep": {"shape": "hexagon"},
+    "decision": {"shape": "diamond"},
+    "loop": {"shape": "diamond"},
+    "foreach": {"shape": "trapezium"},
+    "fork": {"shape": "box", "style": "filled", "fillcolor": "#333333", "fontcolor": "#ffffff", "height": "0.2"},
+    "join": {"shape": "box", "style": "filled", "fillcolor": "#333333", "fontcolor": "#ffffff", "height": "0.2"},
+    "start": {"shape": "circle"},
+    "end": {"shape": "doublecircle"},
+}
+
+_COLOURS = {
+    "success": "#0072b2",
+    "failed": "#d55e00",
+    "blocked": "#e69f00",
+    "cancelled": "#777777",
+    "suspended": "#cc79a7",
+    "running": "#009e73",
+    "bailed": "#998a00",
+    "skipped": "#aaaaaa",
+}
+
+
+def dot(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
+    """
+    Return *spec* as a DOT digraph, ending with a line break.
+    """
+    options = options if options is not None else DrawOptions()
+    flat = flatten(spec, marks or {}, options)
+    lines = [
+        f"digraph {_quote(spec.workflow_id)} {{",
+        f'  graph [rankdir="{options.direction}", fontname="Helvetica"]',
+        '  node [fontname="Helvetica"]',
+        '  edge [fontname="Helvetica"]',
+        *_items(flat.items, 1),
+        *(_edge(line) for line in flat.lines),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _items(items: Iterable[Item], level: int) -> Iterator[str]:
+    indent = "  " * level
+    for item in items:
+        if isinstance(item, Box):
+            yield f"{indent}subgraph cluster_{item.name} {{"
+            yield f"{indent}  label={_quote(item.label)}"
+            yield from _items(item.items, level + 1)
+            yield f"{indent}}}"
+        else:
+            yield f"{indent}{item.name} [{_attributes(_look(item))}]"
+
+
+def _look(item: Dot) -> dict[str, str]:
+    look = {"label": "\n".join(item.lines), **_SHAPES[item.node.kind]}
+    if item.node.placeholder:
+        look["style"] = f"{look['style']},dashed" if "style" in look else "dashed"
+    if item.mark is not None and item.mark.status in _COLOURS:
+        look["color"] = _COLOURS[item.mark.status]
+        look["penwidth"] = "2"
+    return look
+
+
+def _edge(line: Line) -> str:
+    look = {"label": line.label} if line.label else {}
+    if line.kind == "back":
+        look["style"] = "dashed"
+        look["constraint"] = "false"
+    return f"  {line.source} -> {line.target}" + (f" [{_attributes(look)}]" if look else "")
+
+
+def _attributes(look: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={_quote(value)}" for name, value in look.items())
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

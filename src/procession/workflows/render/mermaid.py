@@ -1,0 +1,98 @@
+"""
+A graph as Mermaid text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from procession.workflows.render.flat import Box, Dot, Item, flatten
+from procession.workflows.render.options import DrawOptions
+from procession.workflows.render.overlay import Overlay
+from procession.workflows.spec import GraphSpec
+
+__all__ = ["mermaid"]
+
+_SHAPES = {
+    "step": ("[", "]"),
+    "hook": ("[", "]"),
+    "model": ("[", "]"),
+    "processor": ("(", ")"),
+    "agent": ("([", "])"),
+    "tool": ("[[", "]]"),
+    "workflow": ("[[", "]]"),
+    "map": ("[/", "/]"),
+    "sleep": ("{{", "}}"),
+    "decision": ("{", "}"),
+    "loop": ("{", "}"),
+    "foreach": ("[/", "\\]"),
+    "fork": ("[", "]"),
+    "join": ("[", "]"),
+    "start": ("((", "))"),
+    "end": ("((", "))"),
+}
+
+# What a label may not contain: ``#`` opens an entity, the rest ends or formats a label.
+_ENTITIES = {ord(char): f"#{ord(char)};" for char in '#&"`<>[]{}|\\%;'}
+
+# Colours that people with any kind of colour blindness can tell apart; the text says the same.
+_CLASSES = {
+    "bar": "fill:#333333,stroke:#333333,color:#ffffff",
+    "empty": "stroke-dasharray:3 3,color:#777777",
+    "success": "fill:#d0e6f5,stroke:#0072b2,color:#000000",
+    "failed": "fill:#f6d3bd,stroke:#d55e00,color:#000000,stroke-width:3px",
+    "blocked": "fill:#fbe5b8,stroke:#e69f00,color:#000000,stroke-width:3px",
+    "cancelled": "fill:#eeeeee,stroke:#777777,color:#000000,stroke-dasharray:6 3",
+    "suspended": "fill:#f0d9e8,stroke:#cc79a7,color:#000000",
+    "running": "fill:#cfeee4,stroke:#009e73,color:#000000",
+    "bailed": "fill:#f7f4c2,stroke:#998a00,color:#000000",
+    "skipped": "fill:#ffffff,stroke:#aaaaaa,color:#777777",
+}
+
+
+def mermaid(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
+    """
+    Return *spec* as a Mermaid flowchart, ending with a line break.
+    """
+    options = options if options is not None else DrawOptions()
+    flat = flatten(spec, marks or {}, options)
+    lines = [f"flowchart {options.direction}"]
+    lines += _items(flat.items, 1)
+    for line in flat.lines:
+        arrow = "-.->" if line.kind == "back" else "-->"
+        label = f'|"{_escape(line.label)}"|' if line.label else ""
+        lines.append(f"  {line.source} {arrow}{label} {line.target}")
+    used: dict[str, list[str]] = {}
+    for dot in flat.dots():
+        for name in _classes(dot):
+            used.setdefault(name, []).append(dot.name)
+    for name, look in _CLASSES.items():
+        if name in used:
+            lines.append(f"  classDef {name} {look}")
+            lines.append(f"  class {','.join(used[name])} {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _items(items: Iterable[Item], level: int) -> Iterator[str]:
+    indent = "  " * level
+    for item in items:
+        if isinstance(item, Box):
+            yield f'{indent}subgraph {item.name} ["{_escape(item.label)}"]'
+            yield from _items(item.items, level + 1)
+            yield f"{indent}end"
+        else:
+            left, right = _SHAPES[item.node.kind]
+            yield f'{indent}{item.name}{left}"{"<br/>".join(_escape(line) for line in item.lines)}"{right}'
+
+
+def _classes(dot: Dot) -> Iterator[str]:
+    if dot.node.kind in ("fork", "join"):
+        yield "bar"
+    if dot.node.placeholder:
+        yield "empty"
+    if dot.mark is not None and dot.mark.status in _CLASSES:
+        yield dot.mark.status
+
+
+def _escape(text: str) -> str:
+    return text.translate(_ENTITIES) or " "

@@ -1,0 +1,419 @@
+"""
+Workflow: steps joined to a pipeline.  A definition only: a ``Runtime`` runs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+
+from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
+from procession.steps.forkable import MergePolicy
+from procession.steps.step import Step, StepContext, SupportsStep, as_step
+from procession.workflows.graph import Graph, build_graph
+from procession.workflows.nesting import step_of
+from procession.workflows.nodes import (
+    Arm,
+    ArmNode,
+    BranchNode,
+    Condition,
+    ForeachNode,
+    LoopNode,
+    MapNode,
+    Node,
+    ParallelNode,
+    Pick,
+    SleepNode,
+    StepNode,
+    Waiting,
+)
+from procession.workflows.plan import Plan
+from procession.workflows.validate import find
+
+__all__ = ["Workflow", "WorkflowKind", "check", "create_workflow"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+Next = TypeVar("Next")
+
+WorkflowKind = Literal["default", "processor"]
+Thing: TypeAlias = SupportsStep[Any, Any] | Callable[..., Any]
+Reducers: TypeAlias = Mapping[str, Callable[[Any, Any], Any]]
+
+
+class Workflow(Generic[In, Out]):
+    """
+    Steps joined to a pipeline that takes an ``In`` and gives an ``Out``.
+
+    Built by chained calls, in the order in which it runs, and closed by :meth:`commit`.
+    """
+
+    __slots__ = (
+        "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
+        "input_type", "kind", "plans", "reducers", "source",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        id: str,
+        input_type: Any = None,
+        *,
+        kind: WorkflowKind = "default",
+        description: str = "",
+        reducers: Reducers | None = None,
+        source: str | None = None,
+    ) -> None:
+        self.id = id
+        self.input_type = input_type
+        self.kind: WorkflowKind = kind
+        self.description = description
+        self.reducers: Reducers = reducers or {}
+        """How two values of one key of the run's state become one, where branches both set it (D29)."""
+        self.source = source
+        self.findings: tuple[Finding, ...] = ()
+        """What ``commit()`` found and did not refuse: warnings."""
+        self.plans: dict[frozenset[str] | None, Plan] = {}
+        """Compiled forms by the hooks they serve; see ``plan.plan_for``."""
+        self._nodes: list[Node] = []
+        self._counts: dict[str, int] = {}
+        self._explicit = False
+        self._committed = False
+        self._graph: Graph | None = None
+        self._step: Step[In, Out] | None = None
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """
+        The nodes, in the order in which they were added.
+        """
+        return tuple(self._nodes)
+
+    @property
+    def explicit(self) -> bool:
+        """
+        Whether the workflow was built by ``add``, with named dependencies.
+        """
+        return self._explicit
+
+    @property
+    def committed(self) -> bool:
+        """
+        Whether :meth:`commit` has closed the workflow.
+        """
+        return self._committed
+
+    @property
+    def graph(self) -> Graph:
+        """
+        The workflow as an acyclic networkx graph whose nodes are paths; built when first asked for.
+        """
+        if self._graph is None or not self._committed:
+            self._graph = build_graph(self)
+        return self._graph
+
+    def walk_steps(self) -> Iterator[Step[Any, Any]]:
+        """
+        Yield every step, nested ones after the step that contains them.
+        """
+        for node in self._nodes:
+            for child in node.children:
+                yield child.step
+                body = child.step.body
+                if isinstance(body, Workflow):
+                    yield from cast("Workflow[Any, Any]", body).walk_steps()
+
+    def as_step(self) -> Step[In, Out]:
+        """
+        Return the workflow as one step, so that it can stand in another.
+        """
+        if self._step is not None:
+            return self._step
+        made: Step[In, Out] = step_of(self)
+        if self._committed:
+            self._step = made
+        return made
+
+    def __repr__(self) -> str:
+        return f"Workflow({self.id!r}, {len(self._nodes)} nodes)"
+
+    # --- building -------------------------------------------------------------------------------------------------
+
+    @overload
+    def then(self, step: SupportsStep[Out, Next], *, on: Iterable[str] | None = None) -> Workflow[In, Next]: ...
+    @overload
+    def then(
+        self, step: Callable[[StepContext[Out]], Awaitable[Next]], *, on: Iterable[str] | None = None
+    ) -> Workflow[In, Next]: ...
+    @overload
+    def then(
+        self, step: Callable[[StepContext[Out]], Next], *, on: Iterable[str] | None = None
+    ) -> Workflow[In, Next]: ...
+    def then(self, step: Thing, *, on: Iterable[str] | None = None) -> Any:
+        """
+        Add a step that is given the output of the one before.
+
+        With *on* it takes part only in phases of those hooks.
+        """
+        frame = sys._getframe(1)
+        made = _step(step)
+        hooks = frozenset(on) if on is not None else None
+        return self._fluent(StepNode(made.id, (frame.f_code.co_filename, frame.f_lineno), made, hooks))
+
+    @overload
+    def parallel(
+        self, steps: Sequence[SupportsStep[Out, Next]], *, merge: MergePolicy = "strictest",
+        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", id: str | None = None,
+    ) -> Workflow[In, Mapping[str, Next]]: ...  # fmt: skip
+    @overload
+    def parallel(
+        self, steps: Sequence[SupportsStep[Out, Any] | Callable[..., Any] | Arm], *, merge: MergePolicy = "strictest",
+        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", id: str | None = None,
+    ) -> Workflow[In, Mapping[str, Any]]: ...  # fmt: skip
+    def parallel(
+        self,
+        steps: Sequence[Any],
+        *,
+        merge: MergePolicy = "strictest",
+        on_block: Waiting = "cancel",
+        on_failure: Waiting = "cancel",
+        id: str | None = None,
+    ) -> Any:
+        """
+        Run *steps* at the same time on the same value; the output is a mapping by step id.
+
+        A value that can be forked is forked for each, and put together again by *merge* unless a ``map`` follows.
+        The first block or failure cancels the others, unless told to ``"wait"``.
+        """
+        place = _place()
+        arms = tuple(_arm_node(each, place) for each in steps)
+        return self._fluent(ParallelNode(id or self._name("parallel"), place, arms, merge, on_block, on_failure))
+
+    @overload
+    def branch(
+        self, arms: Sequence[tuple[Condition[Out], SupportsStep[Out, Next]]], *,
+        default: SupportsStep[Out, Next] | None = None, mode: Literal["all", "first"] = "all",
+        on_no_match: Literal["error", "skip"] = "error", merge: MergePolicy = "strictest", id: str | None = None,
+    ) -> Workflow[In, Mapping[str, Next]]: ...  # fmt: skip
+    @overload
+    def branch(
+        self, arms: Sequence[tuple[Condition[Out], SupportsStep[Out, Any] | Callable[..., Any]] | Arm], *,
+        default: Thing | None = None, mode: Literal["all", "first"] = "all",
+        on_no_match: Literal["error", "skip"] = "error", merge: MergePolicy = "strictest", id: str | None = None,
+    ) -> Workflow[In, Mapping[str, Any]]: ...  # fmt: skip
+    def branch(
+        self,
+        arms: Sequence[Any],
+        *,
+        default: Any = None,
+        mode: Literal["all", "first"] = "all",
+        on_no_match: Literal["error", "skip"] = "error",
+        merge: MergePolicy = "strictest",
+        id: str | None = None,
+    ) -> Any:
+        """
+        Run the arms whose condition holds for the value, or only the first of them; the output is a mapping by step id.
+
+        An arm is a pair of a condition and a step, or ``arm(step, when=..., on=...)``.  Where none holds, *default*
+        runs; without one that is an error, or the value passes through with ``on_no_match="skip"``.
+        """
+        place = _place()
+        made: list[ArmNode] = []
+        for each in arms:
+            spec = each if isinstance(each, Arm) else Arm(each[1], each[0])
+            if not callable(spec.when):
+                raise DefinitionError(
+                    f"an arm of a branch in workflow {self.id!r} has no condition",
+                    hint="give pairs of (condition, step), or arm(step, when=condition)",
+                )
+            made.append(ArmNode(spec.when, _arm_node(spec, place)))
+        otherwise = _arm_node(default, place) if default is not None else None
+        node = BranchNode(id or self._name("branch"), place, tuple(made), otherwise, mode, on_no_match, merge)
+        return self._fluent(node)
+
+    @overload
+    def map(self, function: Pick, *, id: str | None = None, allow_drop: bool = False) -> Workflow[In, Any]: ...
+    @overload
+    def map(
+        self, function: Callable[[Out], Awaitable[Next]], *, id: str | None = None, allow_drop: bool = False
+    ) -> Workflow[In, Next]: ...
+    @overload
+    def map(
+        self, function: Callable[[Out], Next], *, id: str | None = None, allow_drop: bool = False
+    ) -> Workflow[In, Next]: ...
+    def map(self, function: Any, *, id: str | None = None, allow_drop: bool = False) -> Any:
+        """
+        Let what *function* makes of the value go on, or the output of one step: ``map(pick("step-id"))``.
+
+        After parallel redactors a map that leaves a redaction out is an error, unless *allow_drop*.
+        """
+        if not (callable(function) or isinstance(function, Pick)):
+            raise DefinitionError(
+                f"{function!r} cannot map a value", hint='give a function of the value, or pick("step-id")'
+            )
+        return self._fluent(MapNode(id or self._name("map"), _place(), function, allow_drop))
+
+    def foreach(
+        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1
+    ) -> Workflow[In, list[Next]]:
+        """
+        Run *step* for each item of a list, at most *concurrency* at the same time; the output is the list of outputs.
+
+        *concurrency* may be a function of the list.
+        """
+        place = _place()
+        body = _arm_node(step, place)
+        if not callable(concurrency) and concurrency < 1:
+            raise DefinitionError(f"foreach {body.id!r} has concurrency {concurrency}", hint="it needs at least 1")
+        return cast("Any", self._fluent(ForeachNode(body.id, place, body, concurrency)))
+
+    def do_while(
+        self, step: SupportsStep[Out, Out], condition: Condition[Out], *, max_iterations: int | None = None
+    ) -> Workflow[In, Out]:
+        """
+        Run *step*, and again on its own output while *condition* holds for it.
+
+        More than *max_iterations* fail the run.
+        """
+        return self._loop(step, condition, False, max_iterations, _place())
+
+    def do_until(
+        self, step: SupportsStep[Out, Out], condition: Condition[Out], *, max_iterations: int | None = None
+    ) -> Workflow[In, Out]:
+        """
+        Run *step*, and again on its own output until *condition* holds for it.
+
+        More than *max_iterations* fail the run.
+        """
+        return self._loop(step, condition, True, max_iterations, _place())
+
+    def sleep(self, seconds: float | Callable[[Out], float], *, id: str | None = None) -> Workflow[In, Out]:
+        """
+        Wait for *seconds*, a number or a function of the value, which passes through.
+        """
+        return cast("Any", self._fluent(SleepNode(id or self._name("sleep"), _place(), seconds)))
+
+    def add(
+        self, step: SupportsStep[Any, Any] | Callable[..., Any], after: Sequence[str | Thing] = ()
+    ) -> Workflow[In, Any]:
+        """
+        Add a step that runs once the steps in *after*, or named there, have their outputs: the explicit form.
+
+        With one dependency it is given that output, with several the mapping of them by step id, with none the
+        workflow's input.  The output of the workflow is that of the only step nothing depends on, or the mapping of
+        several.
+        """
+        if self._nodes and not self._explicit:
+            raise DefinitionError(
+                f"workflow {self.id!r} was begun with then(), parallel() and so on: add() cannot be mixed with them",
+                hint="put one of the two into a workflow of its own and add that",
+            )
+        self._explicit = True
+        made = _step(step)
+        names = tuple(each if isinstance(each, str) else _step(each).id for each in after)
+        self._append(StepNode(made.id, _place(), made, None, names))
+        return cast("Any", self)
+
+    def commit(self) -> Workflow[In, Out]:
+        """
+        Check the workflow and close it: from now on it can run and no longer change.
+
+        Raises ``WorkflowDefinitionError`` with everything that was found, where any of it is an error.
+        """
+        if not self._committed:
+            findings = find(self)
+            if any(finding.severity == "error" for finding in findings):
+                raise WorkflowDefinitionError(self.id, findings)
+            self.findings = tuple(findings)
+            self._committed = True
+        return self
+
+    # --- what the above share -------------------------------------------------------------------------------------
+
+    def _append(self, node: Node) -> None:
+        if self._committed:
+            raise DefinitionError(
+                f"workflow {self.id!r} is committed and can no longer change",
+                hint="build a new workflow, or put this one into it as a step",
+            )
+        self._nodes.append(node)
+
+    def _fluent(self, node: Node) -> Workflow[In, Any]:
+        if self._explicit:
+            raise DefinitionError(
+                f"workflow {self.id!r} was begun with add(): it cannot be mixed with then(), parallel() and so on",
+                hint="put one of the two into a workflow of its own and add that",
+            )
+        self._append(node)
+        return cast("Any", self)
+
+    def _name(self, kind: str) -> str:
+        number = self._counts[kind] = self._counts.get(kind, 0) + 1
+        return f"{kind}-{number}"
+
+    def _loop(
+        self, step: Thing, condition: Condition[Any], until: bool, most: int | None, place: tuple[str, int]
+    ) -> Any:
+        body = _arm_node(step, place)
+        if most is not None and most < 1:
+            raise DefinitionError(f"loop {body.id!r} has max_iterations={most}", hint="it needs at least 1")
+        return self._fluent(LoopNode(body.id, place, body, condition, until, most))
+
+
+def _step(thing: Thing) -> Step[Any, Any]:
+    return cast("Step[Any, Any]", thing) if type(thing) is Step else as_step(thing)
+
+
+def _arm_node(thing: Any, place: tuple[str, int]) -> StepNode:
+    on = None
+    if isinstance(thing, Arm):
+        thing, on = thing.thing, thing.on
+    made = _step(thing)
+    return StepNode(made.id, place, made, on)
+
+
+def _place() -> tuple[str, int]:
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def check(workflow: Workflow[Any, Any]) -> list[Finding]:
+    """
+    Return everything that ``commit()`` would find, without raising.
+    """
+    return find(workflow)
+
+
+@overload
+def create_workflow(
+    id: str, input_type: type[In], *, kind: WorkflowKind = "default", description: str = "",
+    reducers: Reducers | None = None,
+) -> Workflow[In, In]: ...  # fmt: skip
+@overload
+def create_workflow(
+    id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
+    reducers: Reducers | None = None,
+) -> Workflow[Any, Any]: ...  # fmt: skip
+def create_workflow(
+    id: str,
+    input_type: Any = None,
+    *,
+    kind: WorkflowKind = "default",
+    description: str = "",
+    reducers: Reducers | None = None,
+) -> Workflow[Any, Any]:
+    """
+    Begin a workflow whose input is an *input_type*; ``kind="processor"`` marks one made of processors.
+
+    >>> from procession.steps.step import StepContext, step
+    >>> from procession.workflows.workflow import create_workflow
+    >>> @step
+    ... def shout(ctx: StepContext[str]) -> str:
+    ...     return ctx.input.upper()
+    >>> create_workflow("loud", str).then(shout).commit()
+    Workflow('loud', 1 nodes)
+    """
+    file, line = _place()
+    return Workflow(id, input_type, kind=kind, description=description, reducers=reducers, source=f"{file}:{line}")

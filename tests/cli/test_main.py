@@ -1,0 +1,99 @@
+"""The commands besides run, and the command line itself."""
+
+import builtins
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Command
+
+from procession.cli.main import main
+
+
+def test_version(procession: Command) -> None:
+    """--version prints the version."""
+    done = procession("--version")
+    assert (done.returncode, done.stdout.decode()) == (0, f"procession {importlib.metadata.version('procession')}\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["graph", "--help"], ["check", "--help"]])
+def test_help(procession: Command, arguments: list[str]) -> None:
+    """Every command explains itself."""
+    done = procession(*arguments)
+    assert done.returncode == 0
+    assert b"Usage" in done.stdout
+
+
+@pytest.mark.parametrize("format", ["ascii", "mermaid", "dot", "json"])
+def test_graph(procession: Command, pipeline: Path, format: str) -> None:
+    """A target is drawn in each format, on standard output alone."""
+    done = procession("graph", pipeline, "--format", format)
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode()
+    assert "processor:words" in text
+    if format == "json":
+        assert json.loads(text)["workflow_id"] == "pipeline"
+
+
+def test_graph_in_plain_characters(procession: Command, pipeline: Path) -> None:
+    """--plain draws with ASCII alone, --width cuts."""
+    text = procession("graph", pipeline, "--plain", "--width", 30).stdout.decode()
+    assert text.isascii()
+    assert max(map(len, text.splitlines())) <= 30
+
+
+def test_graph_where_unicode_cannot_be_printed(
+    procession: Command, pipeline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where standard output knows ASCII alone, the drawing and the report are ASCII."""
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert b"+- receive" in procession("graph", pipeline).stdout
+    done = procession("run", pipeline, "--input", "-", input=b'"hello"\n')
+    assert done.returncode == 0
+    assert b"+- receive" in done.stdout
+
+
+def test_check_finds_nothing(procession: Command, pipeline: Path) -> None:
+    """A workflow with nothing wrong is status 0."""
+    done = procession("check", pipeline)
+    assert (done.returncode, done.stdout) == (0, b"pipeline: nothing wrong in 3 steps\n")
+
+
+def test_check_reports_findings(procession: Command, tmp_path: Path) -> None:
+    """What commit() would refuse is listed with code and hint, and is status 1, whether or not it was committed."""
+    text = (
+        "from procession.workflows.workflow import create_workflow\n"
+        "from procession.steps.step import step\n"
+        "@step\n"
+        "def one(ctx): ...\n"
+        "pipeline = create_workflow('twice').then(one).then(one)"
+    )
+    for end in ("\n", ".commit()\n"):
+        (tmp_path / "twice.py").write_text(text + end)
+        done = procession("check", "twice.py")
+        assert done.returncode == 1
+        assert b"error: duplicate" in done.stdout
+        assert b"twice: 1 error, 0 warnings" in done.stdout
+    run = procession("run", "twice.py", "--input", "-")
+    assert run.returncode == 2
+    assert b"Traceback" not in run.stderr
+
+
+def test_without_the_extra(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the packages of the extra a plain sentence names it."""
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any) -> Any:
+        if name.partition(".")[0] in ("typer", "rich"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *arguments)
+
+    monkeypatch.delitem(sys.modules, "procession.cli.app", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 2
+    assert "pip install 'procession[cli]'" in capsys.readouterr().err

@@ -1,0 +1,250 @@
+"""What a request looks like on the wire."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from procession.errors import InputError
+from procession.messages.parts import FilePart, ReasoningPart, TextPart
+from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
+from procession.messages.usage import Usage
+from procession.models.model import ModelRequest, ToolChoice, ToolSpec
+from procession.models.openai_prompt import chat_body, chat_messages
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def body_of(**fields: Any) -> dict[str, Any]:
+    """Return the body of a request with these fields."""
+    options = {key: fields.pop(key) for key in ("structured_output", "include_usage", "provider") if key in fields}
+    return chat_body(ModelRequest(messages=(), **fields), model="m", **options)
+
+
+def result(value: Any, kind: str = "json") -> PromptMessage:
+    """Return the answer of a tool."""
+    return PromptMessage("tool", (PromptToolResult("c", "weather", {"type": kind, "value": value}),))
+
+
+def test_conversation() -> None:
+    """Every role has its place, and a tool's answer follows the call it answers."""
+    messages = chat_messages(
+        [
+            PromptMessage("system", (TextPart("Be brief."),)),
+            PromptMessage("user", (TextPart("Weather?"),)),
+            PromptMessage("assistant", (TextPart("Let me check."), PromptToolCall("c", "weather", {"city": "Zürich"}))),
+            result({"temp": 21}),
+            PromptMessage("assistant", (TextPart("It is "), TextPart("21."))),
+        ]
+    )
+    assert messages == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Weather?"},
+        {
+            "role": "assistant",
+            "content": "Let me check.",
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Zürich"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": '{"temp": 21}'},
+        {"role": "assistant", "content": "It is 21."},
+    ]
+
+
+def test_two_results_are_two_messages() -> None:
+    """The answers of parallel calls are one message each."""
+    both = (
+        PromptToolResult("a", "f", {"type": "text", "value": "one"}),
+        PromptToolResult("b", "f", {"type": "error-text", "value": "no"}),
+    )
+    assert [(it["tool_call_id"], it["content"]) for it in chat_messages([PromptMessage("tool", both)])] == [
+        ("a", "one"),
+        ("b", "no"),
+    ]
+
+
+def test_call_without_text() -> None:
+    """A turn that is only tool calls has no content."""
+    (message,) = chat_messages([PromptMessage("assistant", (PromptToolCall("c", "f", {}),))])
+    assert message["content"] is None
+
+
+def test_arguments_that_are_text_stay_as_they_are() -> None:
+    """Arguments that a model wrote wrongly go back as it wrote them."""
+    (message,) = chat_messages([PromptMessage("assistant", (PromptToolCall("c", "f", '{"a": tru'),))])
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"a": tru'
+
+
+def test_what_has_no_place_is_left_out() -> None:
+    """Reasoning and what a provider's own tools did are not sent; a turn of nothing else disappears."""
+    theirs = PromptToolCall("c", "search", {}, provider_executed=True)
+    assert chat_messages(
+        [
+            PromptMessage("assistant", (ReasoningPart("hm"), TextPart("Yes."))),
+            PromptMessage("assistant", (ReasoningPart("hm"),)),
+            PromptMessage("assistant", (theirs,)),
+        ]
+    ) == [{"role": "assistant", "content": "Yes."}]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (
+            FilePart(b"\x89PNG", "image/png"),
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+        ),
+        (
+            FilePart("https://example.com/a.png", "image/png"),
+            {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        ),
+        (
+            FilePart("iVBORw==", "image/png"),
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+        ),
+        (FilePart(b"RIFF", "audio/wav"), {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}),
+        (
+            FilePart("data:audio/mpeg;base64,UklGRg==", "audio/mpeg"),
+            {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "mp3"}},
+        ),
+        (
+            FilePart(b"%PDF", "application/pdf", "a.pdf"),
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}},
+        ),
+        (FilePart("né".encode(), "text/plain"), {"type": "text", "text": "né"}),
+    ],
+)
+def test_files(part: FilePart, expected: dict[str, Any]) -> None:
+    """Files are sent in the form that their type has."""
+    (message,) = chat_messages([PromptMessage("user", (TextPart("Look:"), part))])
+    assert message["content"] == [{"type": "text", "text": "Look:"}, expected]
+
+
+@pytest.mark.parametrize(
+    "part", [FilePart(b"PK", "application/zip"), FilePart("https://example.com/a.mp3", "audio/mpeg")]
+)
+def test_files_that_cannot_be_sent(part: FilePart) -> None:
+    """A file that the format has no place for is refused, naming its type."""
+    with pytest.raises(InputError, match=part.media_type):
+        chat_messages([PromptMessage("user", (part,))])
+
+
+class Point(BaseModel):
+    x: int
+
+
+@dataclass
+class Pair:
+    a: int
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Point(x=1), '{"x": 1}'),
+        (Pair(1), '{"a": 1}'),
+        (date(2026, 1, 2), '"2026-01-02"'),
+        ({"b", "a"}, '["a", "b"]'),
+        (MappingProxyType({"a": 1}), '{"a": 1}'),
+        (Usage(1, 2), None),
+        (None, "null"),
+        ("text", '"text"'),
+        ("\u2028", '"\u2028"'),
+    ],
+)
+def test_results_of_any_type(value: Any, text: str | None) -> None:
+    """Whatever a tool returned is written as JSON, as well as it goes."""
+    (message,) = chat_messages([result(value)])
+    content = message["content"]
+    assert text is None or content == text
+    json.loads(content)
+
+
+def test_results_made_of_parts() -> None:
+    """The text of a result in parts is sent, and other parts are named."""
+    parts = [{"type": "text", "text": "See:"}, {"type": "media", "mediaType": "image/png", "data": "..."}]
+    (message,) = chat_messages([result(parts, "content")])
+    assert message["content"] == "See:\n[image/png]"
+
+
+def test_settings_and_options() -> None:
+    """Settings go through, ours and empty ones do not, and provider options have the last word."""
+    body = body_of(
+        settings={"temperature": 0, "max_tokens": 5, "seed": None, "top_k": 3, "max_retries": 2, "timeout": 9},
+        provider_options={"openai": {"temperature": 1, "reasoning_effort": "low"}, "other": {"x": 1}},
+    )
+    assert body == {
+        "model": "m",
+        "messages": [],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 1,
+        "max_tokens": 5,
+        "top_k": 3,
+        "reasoning_effort": "low",
+    }
+
+
+def test_servers_without_stream_options() -> None:
+    """Where a server does not know them, stream options are not sent."""
+    assert "stream_options" not in body_of(include_usage=False)
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", None),
+        ("none", "none"),
+        ("required", "required"),
+        ({"type": "tool", "tool_name": "weather"}, {"type": "function", "function": {"name": "weather"}}),
+        ({"type": "none"}, "none"),
+    ],
+)
+def test_tools(choice: ToolChoice, expected: Any) -> None:
+    """Tools are described by name, text and schema, and the choice between them has the server's form."""
+    body = body_of(tools=(ToolSpec("weather", "Tells.", CITY), ToolSpec("now", strict=True)), tool_choice=choice)
+    assert body["tools"] == [
+        {"type": "function", "function": {"name": "weather", "description": "Tells.", "parameters": CITY}},
+        {
+            "type": "function",
+            "function": {
+                "name": "now",
+                "description": "",
+                "parameters": {"type": "object", "properties": {}},
+                "strict": True,
+            },
+        },
+    ]
+    assert body.get("tool_choice") == expected
+
+
+def test_no_tools_no_choice() -> None:
+    """Without tools nothing is said of a choice, which servers would refuse."""
+    assert not {"tools", "tool_choice"} & set(body_of(tool_choice="required"))
+
+
+def test_structured_output() -> None:
+    """A schema is held to strictly where its objects are closed and have no optional fields."""
+    closed = {**CITY, "additionalProperties": False}
+    loose = body_of(response_format={"type": "json", "schema": CITY, "name": "city"})
+    strict = body_of(response_format={"type": "json", "schema": {"$defs": {"c": closed}, **closed}})
+    assert loose["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "city", "schema": CITY, "strict": False},
+    }
+    assert strict["response_format"]["json_schema"]["strict"] is True
+    assert body_of(response_format={"type": "json"})["response_format"] == {"type": "json_object"}
+
+
+def test_structured_output_for_servers_without_schemas() -> None:
+    """A server that knows no schemas is told the schema in words."""
+    body = body_of(response_format={"type": "json", "schema": CITY}, structured_output="json_object")
+    assert body["response_format"] == {"type": "json_object"}
+    assert json.dumps(CITY) in body["messages"][0]["content"]
