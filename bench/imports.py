@@ -18,12 +18,14 @@ BASE = "import pydantic, anyio; pydantic.BaseModel"
 HEAVY = ("dbos", "httpx", "httpx_sse", "networkx", "rich", "sqlalchemy", "structlog", "termaid", "typer")
 """What an import of the library must leave alone."""
 
-FIRST_STEP = """
-from procession import StepContext, step
+FIRST_RUN = """
+from procession import StepContext, create_workflow, run_sync, step
 
 @step
 async def double(ctx: StepContext[int]) -> int:
     return 2 * ctx.input
+
+assert run_sync(create_workflow("double", int).then(double).commit(), 21).unwrap() == 42
 """
 
 PROBE = """
@@ -69,13 +71,13 @@ class Import:
 
 def benches() -> list[Bench]:
     """
-    Return the benchmarks of importing: the bare door, the names of a first program, all of them, and a first step.
+    Return the benchmarks of importing: the bare door, the names of a first program, all of them, and a first run.
 
-    The last one brings in what checks types, which the imports alone leave for later.
+    The last one brings in what checks types and the event loop, which the imports alone leave for later.
     """
     return [
         Import("bare", "import procession"),
         Import("names", "from procession import Agent, Processor, create_workflow, step, tool"),
         Import("all", "import procession\nfor name in procession.__all__: getattr(procession, name)"),
-        Import("first_step", FIRST_STEP),
+        Import("first_run", FIRST_RUN),
     ]

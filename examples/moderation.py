@@ -9,7 +9,17 @@ No key is needed: the agent's model plays a script, unless --model names a real 
 
 from dataclasses import dataclass
 
-from procession import Agent, LanguageModel, Message, MessageList, StepContext, Workflow, create_workflow, run_sync, step
+from procession import (
+    Agent,
+    LanguageModel,
+    Message,
+    MessageList,
+    StepContext,
+    Workflow,
+    create_workflow,
+    run_sync,
+    step,
+)
 from procession.messages.text.normalise import fold
 from procession.processors.guardrails.language import LanguageDetector
 from procession.processors.guardrails.pii import PIIDetector

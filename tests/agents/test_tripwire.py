@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from tests.agents.kit import COST, HOOKS, WAYS, Seen, ask, at, counted_tool, list_of, spy, text_only, turn
@@ -47,7 +47,7 @@ class Stopped:
             return await act(ctx)
 
         guard = at(hook, text_only(noted_later if iscoroutinefunction(act) else noted), **options)
-        lists: dict[str, list[Any]] = {name: [] for name in ("input_processors", "output_processors", "error_processors")}
+        lists: dict[str, Any] = {name: [] for name in ("input_processors", "output_processors", "error_processors")}
         lists[list_of(hook)] = [spy(self.calls, "before"), guard, spy(self.calls, "after")]
         for name, those in lists.items():
             if not those:
@@ -59,7 +59,7 @@ class Stopped:
         return await ask(self.agent, way)
 
 
-def stop(ctx: Any) -> NoReturn:
+def stop(ctx: Any) -> None:
     """Stop the run."""
     ctx.abort("not this", metadata={"score": 1}, message="Sorry.")
 
@@ -72,7 +72,7 @@ def stop_and_swallow(ctx: Any) -> None:
         pass
 
 
-def stop_and_raise_another(ctx: Any) -> NoReturn:
+def stop_and_raise_another(ctx: Any) -> None:
     """Stop the run in code that makes an error of everything."""
     try:
         ctx.abort("not this", metadata={"score": 1}, message="Sorry.")

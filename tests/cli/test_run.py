@@ -14,7 +14,9 @@ from procession.cli.main import main
 
 def write(path: Path, *lines: Any) -> Path:
     """Write JSON Lines; bytes go in as they are."""
-    path.write_bytes(b"".join((each if isinstance(each, bytes) else json.dumps(each).encode()) + b"\n" for each in lines))
+    path.write_bytes(
+        b"".join((each if isinstance(each, bytes) else json.dumps(each).encode()) + b"\n" for each in lines)
+    )
     return path
 
 
@@ -42,7 +44,9 @@ def test_exit_status(procession: Command, pipeline: Path, tmp_path: Path, lines:
 
 def test_bad_lines_are_named_and_good_ones_processed(procession: Command, pipeline: Path, tmp_path: Path) -> None:
     """Each bad line is reported with its number; the output has one verdict per good line, in the order of the input."""
-    source = write(tmp_path / "in.jsonl", {"text": "a", "id": 1}, b"{", b"\xff", {"id": 4}, "slow secret", {"message": "c"})
+    source = write(
+        tmp_path / "in.jsonl", {"text": "a", "id": 1}, b"{", b"\xff", {"id": 4}, "slow secret", {"message": "c"}
+    )
     done = procession("run", pipeline, "--input", source, "--output", tmp_path / "out.jsonl")
     assert done.returncode == 2
     for fault in (b"line 2: not JSON", b"line 3: not UTF-8", b"line 4: no text"):
@@ -171,8 +175,6 @@ def test_concurrency_changes_nothing_but_speed(
     lines = ["slow" if number % 7 == 0 else "forbidden" if number % 5 == 0 else str(number) for number in range(40)]
     source = write(tmp_path / "in.jsonl", *lines)
     done = procession("run", pipeline, "--input", source, "--output", "-", "-q", "--concurrency", concurrency)
-    expected = [
-        "pass" if number % 7 == 0 or number % 5 else "block" for number in range(40)
-    ]
+    expected = ["pass" if number % 7 == 0 or number % 5 else "block" for number in range(40)]
     assert [row["verdict"] for row in rows(done.stdout)] == expected
     assert [row["line"] for row in rows(done.stdout)] == list(range(1, 41))

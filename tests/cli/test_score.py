@@ -25,9 +25,7 @@ def scored(
     made = [dict(zip(("guard", "start", "end", "type"), finding, strict=False)) for finding in findings]
     extra = {"language": language} if language is not None else {}
     scores = Scores(GUARDS)
-    scores.add(
-        Verdict(line=Line(1, "", labels), verdict=verdict, findings=made, extra=extra, ran=frozenset(ran))
-    )
+    scores.add(Verdict(line=Line(1, "", labels), verdict=verdict, findings=made, extra=extra, ran=frozenset(ran)))
     return {(measure.guard, measure.name): measure.counts["all"] for measure in scores.measures()}
 
 

@@ -52,7 +52,9 @@ def test_a_module_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_is_loaded_beside_its_neighbours(tmp_path: Path) -> None:
     """A file may import the modules beside it."""
     write(tmp_path / "neighbour_of_target.py", "name = 'n'\n")
-    path = write(tmp_path / "near.py", HEAD + "from neighbour_of_target import name\npipeline = create(name).map(len)\n")
+    path = write(
+        tmp_path / "near.py", HEAD + "from neighbour_of_target import name\npipeline = create(name).map(len)\n"
+    )
     assert workflow_of(load_target(path)).id == "n"
 
 
@@ -125,7 +127,9 @@ def test_a_broken_workflow_keeps_its_findings(tmp_path: Path) -> None:
 
 def test_settings_are_mappings(tmp_path: Path) -> None:
     """What a module declares for the command line is a mapping of texts, or an error."""
-    target: Target = load_target(write(tmp_path / "sets.py", HEAD + ONE.format("pipeline", "p") + "guards = {'a': 'pii'}\n"))
+    target: Target = load_target(
+        write(tmp_path / "sets.py", HEAD + ONE.format("pipeline", "p") + "guards = {'a': 'pii'}\n")
+    )
     assert target.setting("guards") == {"a": "pii"}
     assert target.setting("corpora") == {}
     target = load_target(write(tmp_path / "wrong.py", HEAD + ONE.format("pipeline", "p") + "guards = 3\n"))

@@ -32,7 +32,11 @@ async def test_a_message_that_passes(judge: Judge) -> None:
     """A mapping with a verdict is the verdict; its text, and whatever else it says, stand in the output."""
     verdict = await judge(line("hello", id="m-1", customer=7))
     made = verdict.to_dict()
-    assert {step for step, time in made.pop("timings_us").items() if time > 0} == {"receive", "processor:words", "answer"}
+    assert {step for step, time in made.pop("timings_us").items() if time > 0} == {
+        "receive",
+        "processor:words",
+        "answer",
+    }
     assert made == {
         "id": "m-1",
         "line": 5,

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
-
 from tests.conformance.report import as_json_report, clean, text_report
 from tests.conformance.runner import run_file
 from tests.conformance.scenario import HERE, find_scenarios

@@ -45,7 +45,7 @@ def chunk_of(chunk: Chunk, *, client: bool = True) -> Json:
     Write a chunk: its type and what is essential of it, as a *client* or as a processor is shown it.
     """
     match chunk:
-        case TextDelta():
+        case TextDelta() | ReasoningDelta():
             return {"type": chunk.type, "text": chunk.text}
         case ToolCall():
             return {**_tool(chunk), "args": as_json(chunk.args)}

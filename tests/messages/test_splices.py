@@ -138,9 +138,12 @@ def test_different_rewrites_of_one_stretch_are_a_dispute(first: Splice, second: 
     assert merged(BASE, first, second, first_wins=True) == "abx" + BASE[6:]
 
 
-def test_insertions_at_one_place_keep_their_order() -> None:
-    """Insertions follow each other in the order of declaration; equal ones of two branches are one."""
-    assert merged("ab", Splice(1, 1, "2"), Splice(1, 1, "1"), Splice(1, 1, "2")) == "a21b"
+def test_insertions_at_one_place_are_rewrites_of_it() -> None:
+    """Equal insertions of two branches are one, and different ones a dispute; beside a rewrite an insertion holds."""
+    assert merged("ab", Splice(1, 1, "1"), Splice(1, 1, "1")) == "a1b"
+    with pytest.raises(Dispute):
+        merged("ab", Splice(1, 1, "2"), Splice(1, 1, "1"))
+    assert merged("ab", Splice(1, 1, "2"), Splice(1, 1, "1"), first_wins=True) == "a2b"
     assert merged("abc", Splice(1, 2, "B"), Splice(1, 1, "+")) == "a+Bc"
 
 

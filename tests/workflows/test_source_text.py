@@ -20,7 +20,7 @@ def test_a_lambda_is_named_by_its_body() -> None:
 def test_lambdas_on_one_line_are_told_apart() -> None:
     """Of several lambdas on a line, also of one inside another, each has its own text."""
     first, second = (lambda a: a + 1), (lambda b: b + 2)
-    outer = lambda c: (lambda d: d * c)  # noqa: E731
+    outer = lambda c: lambda d: d * c  # noqa: E731
     assert [source_text(each) for each in (first, second)] == ["a + 1", "b + 2"]
     assert source_text(outer) == "lambda d: d * c"
     assert source_text(outer(2)) == "d * c"

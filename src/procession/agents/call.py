@@ -13,6 +13,7 @@ from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.pipelines import Pipelines
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.state import LoopState
+from procession.agents.step_finish import refresh_texts
 from procession.agents.toolset import tools_by_name
 from procession.errors import InputError, ProcessionError, RunCancelled, StepError, TripwireError
 from procession.ids import new_id
@@ -136,6 +137,7 @@ class Call:
             for step in state.steps:
                 step.text = ""
             state.messages.restore_response(state.response_id, None)
+        refresh_texts(state)
 
     def _result(self, status: AgentStatus, error: ProcessionError | None) -> AgentResult:
         state = self.state

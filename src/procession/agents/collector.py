@@ -26,32 +26,38 @@ class Collector:
     Collects what came out of the stream chain: its text, its tool calls, and the parts in their order.
     """
 
-    __slots__ = ("_block", "_kind", "_parts", "_pieces", "_signature", "reasoning", "text", "tool_calls")
+    __slots__ = ("_parts", "_said", "_signature", "_thinking", "block", "pieces", "reasoning", "tool_calls")
 
     def __init__(self) -> None:
-        self.text: list[str] = []
-        """The pieces of text, in order."""
+        self.block: str | None = None
+        """The id of the text block that is being collected; more text of it goes straight to ``pieces``."""
+        self.pieces: list[str] = []
+        """The pieces of the block that is being collected."""
         self.reasoning: list[str] = []
         self.tool_calls: list[ToolCall] = []
+        self._said: list[str] = []
         self._parts: list[Part] = []
-        self._pieces: list[str] = []
-        self._kind = ""
-        self._block = ""
+        self._thinking: str | None = None
         self._signature: str | None = None
+
+    @property
+    def text(self) -> str:
+        """
+        The text so far.
+        """
+        return "".join([*self._said, *self.pieces]) if self.block is not None else "".join(self._said)
 
     def add(self, chunk: Chunk) -> None:
         """
         Take one processed chunk.
         """
-        kind = type(chunk)
-        if kind is TextDelta:
-            if self._kind != "text" or self._block != chunk.id:  # type: ignore[attr-defined]
+        if isinstance(chunk, TextDelta):
+            if self.block != chunk.id:
                 self._close()
-                self._kind, self._block = "text", chunk.id  # type: ignore[attr-defined]
-            self._pieces.append(chunk.text)  # type: ignore[attr-defined]
-            self.text.append(chunk.text)  # type: ignore[attr-defined]
+                self.block = chunk.id
+            self.pieces.append(chunk.text)
             return
-        take = _OTHERS.get(kind)
+        take = _OTHERS.get(type(chunk))
         if take is not None:
             take(self, chunk)
 
@@ -71,27 +77,27 @@ class Collector:
         return parts
 
     def _close(self) -> None:
-        if self._pieces:
-            joined = "".join(self._pieces)
-            if self._kind == "text":
-                if joined:
-                    self._parts.append(TextPart(joined))
-            else:
+        if self.pieces:
+            joined = "".join(self.pieces)
+            self.pieces = []
+            if self.block is None:
                 self._parts.append(ReasoningPart(joined, self._signature))
                 self._signature = None
-            self._pieces = []
-        self._kind = ""
+            elif joined:
+                self._parts.append(TextPart(joined))
+                self._said.append(joined)
+        self.block = self._thinking = None
 
     def _add_reasoning(self, chunk: ReasoningDelta) -> None:
-        if self._kind != "reasoning" or self._block != chunk.id:
+        if self._thinking != chunk.id:
             self._close()
-            self._kind, self._block = "reasoning", chunk.id
+            self._thinking = chunk.id
         if chunk.redacted is not None:
             self._close()
             self._parts.append(ReasoningPart("", chunk.signature, chunk.redacted))
             return
         self._signature = chunk.signature or self._signature
-        self._pieces.append(chunk.text)
+        self.pieces.append(chunk.text)
         self.reasoning.append(chunk.text)
 
     def _end_reasoning(self, chunk: ReasoningEnd) -> None:

@@ -7,6 +7,7 @@ sees everything from the beginning; the loop waits once the slowest reader is 64
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Awaitable
 
 import anyio
@@ -27,12 +28,14 @@ class Feed:
     where the slowest one stands.
     """
 
-    __slots__ = ("_base", "_chunks", "_closed", "_moved", "_new", "_readers", "_replay")
+    __slots__ = ("_base", "_chunks", "_closed", "_limit", "_moved", "_new", "_readers", "_replay")
 
     def __init__(self, *, replay: bool = True) -> None:
         self._chunks: list[Chunk] = []
         self._base = 0
         self._readers: dict[object, int] = {}
+        self._limit = sys.maxsize
+        """The length of the list from which on the writer waits: nobody is waited for before somebody reads."""
         self._closed = False
         self._replay = replay
         self._new: anyio.Event | None = None
@@ -46,9 +49,7 @@ class Feed:
         if self._new is not None:
             self._new.set()
             self._new = None
-        if len(self._chunks) >= AHEAD and self._behind() >= AHEAD:
-            return self.caught_up()
-        return None
+        return self.caught_up() if len(self._chunks) >= self._limit else None
 
     def close(self) -> None:
         """
@@ -65,6 +66,7 @@ class Feed:
         """
         reader = object()
         position = self._readers[reader] = self._base
+        self._progress()
         try:
             while True:
                 end = self._base + len(self._chunks)
@@ -84,20 +86,15 @@ class Feed:
             del self._readers[reader]
             self._progress()
 
-    def _behind(self) -> int:
-        """
-        How far the slowest reader is behind; nobody is waited for before somebody reads.
-        """
-        if not self._readers:
-            return 0
-        return self._base + len(self._chunks) - min(self._readers.values())
-
     def _progress(self) -> None:
-        if not self._replay and self._readers:
-            seen = min(self._readers.values()) - self._base
-            if seen > 0:
-                del self._chunks[:seen]
-                self._base += seen
+        """
+        Reckon again how far the writer may go.
+        """
+        slowest = min(self._readers.values(), default=None)
+        if slowest is not None and not self._replay and slowest > self._base:
+            del self._chunks[: slowest - self._base]
+            self._base = slowest
+        self._limit = sys.maxsize if slowest is None else slowest - self._base + AHEAD
         if self._moved is not None:
             self._moved.set()
             self._moved = None
@@ -106,7 +103,7 @@ class Feed:
         """
         Wait until no reader is far behind.
         """
-        while self._behind() >= AHEAD:
+        while len(self._chunks) >= self._limit:
             if self._moved is None:
                 self._moved = anyio.Event()
             await self._moved.wait()

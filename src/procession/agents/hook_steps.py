@@ -177,7 +177,8 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     version = state.messages.version
     await run_hook(state, run, path, payload)
     if state.messages.version != version:
-        state.step_texts_stale = True
+        step.text = payload.text
+        state.step_texts_stale = True  # it may have changed what earlier steps said, too
     return state
 
 

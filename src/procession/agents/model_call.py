@@ -11,8 +11,8 @@ from procession.agents.errors import tell_error
 from procession.agents.later_prompt import LaterPrompt
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
-from procession.errors import ModelError, ProcessionError
-from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart
+from procession.errors import ModelError
+from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
 from procession.messages.serial import from_data
 from procession.messages.parts import StepStartPart
 from procession.models.model import ModelRequest, ToolSpec
@@ -101,11 +101,14 @@ async def _answer(
     """
     chain = state.chain
     fast = chain.fast if chain is not None else None
-    collect = attempt.collector.add
-    emit = state.emit
-    plain = chain is None and state.on_chunk is None
+    push = chain.push if chain is not None else None
+    collector = attempt.collector
+    emit, on_chunk = state.emit, state.on_chunk
+    ours = False
+    out: Any
     try:
         async for chunk in stream:
+            ours = True
             if opening is not None:
                 await _open(state, attempt, opening, keep)
                 opening = None
@@ -115,44 +118,39 @@ async def _answer(
             if kind is Finish:
                 await _finish(state, attempt, chunk)  # type: ignore[arg-type]
             elif kind is ResponseMetadata:
-                if chain is not None:
-                    await chain.push(chunk)  # processors see it, clients do not
-            elif plain:
-                collect(chunk)
-                if emit is not None:
-                    waiting = emit(chunk)
-                    if waiting is not None:
-                        await waiting
-            elif fast is not None and state.on_chunk is None:
-                out = fast(chunk)
-                if out is not None:
-                    collect(out)  # type: ignore[arg-type]
+                if push is not None:
+                    await push(chunk)  # processors see it, clients do not
+            else:
+                out = chunk if push is None else fast(chunk) if fast is not None else await push(chunk)
+                if type(out) is list or on_chunk is not None:
+                    for each in out if type(out) is list else (out,) if out is not None else ():
+                        collector.add(each)
+                        await state.send(each)
+                elif out is not None:
+                    if type(out) is TextDelta and out.id == collector.block:
+                        collector.pieces.append(out.text)
+                    else:
+                        collector.add(out)
                     if emit is not None:
-                        waiting = emit(out)  # type: ignore[arg-type]
+                        waiting = emit(out)
                         if waiting is not None:
                             await waiting
-            else:
-                await _deliver(state, attempt, chunk)
+            ours = False
+        ours = True
         if chain is not None:
             for chunk in await chain.flush():
-                collect(chunk)
+                collector.add(chunk)
                 await state.send(chunk)
     except Tripwire:
         if not state.settings.streaming:
             await _drain(state, attempt, stream)
         raise
-    except ProcessionError as error:
-        if not isinstance(error, ModelError):
+    except Exception as error:
+        if ours:  # a processor's or a callback's, no failure of the model
             raise
         if opening is not None:
             await _open(state, attempt, opening, keep)
         _failed(attempt, error, keep)
-    except Exception as error:
-        if opening is not None:
-            await _open(state, attempt, opening, keep)
-        wrapped = ModelError(str(error) or type(error).__name__, kind="other")
-        wrapped.__cause__ = error
-        _failed(attempt, wrapped, keep)
 
 
 async def _open(state: LoopState, attempt: Attempt, opening: StepStart, keep: bool) -> None:
@@ -171,7 +169,7 @@ async def _finish(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
     attempt.finish_reason = chunk.reason
     attempt.usage = chunk.usage
     attempt.provider_metadata = chunk.provider_metadata
-    state.usage = state.usage + chunk.usage
+    state.spend(chunk.usage)
     if state.chain is not None and chunk.reason not in ("tool-calls", "error"):
         held = await state.chain.push(chunk)
         for out in held if isinstance(held, list) else [held]:
@@ -186,10 +184,13 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
     """
     async for chunk in stream:
         if type(chunk) is Finish:
-            state.usage = state.usage + chunk.usage
+            state.spend(chunk.usage)
 
 
-def _failed(attempt: Attempt, error: ModelError, keep: bool) -> None:
+def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:
+    error = failure if isinstance(failure, ModelError) else ModelError(str(failure) or type(failure).__name__)
+    if error is not failure:
+        error.__cause__ = failure
     attempt.error = error
     attempt.finish_reason = "error"
     if keep:
@@ -219,7 +220,7 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
         if parts:
             border = state.step_number > 0 and not _ends_on_border(attempt)
             state.messages.append_response(parts, message_id=state.response_id, new_step=border)
-        step.text = "".join(collector.text)
+        step.text = collector.text
         step.tool_calls = tuple(collector.tool_calls)
     step.reasoning = "".join(collector.reasoning)
     step.finish_reason = attempt.finish_reason

@@ -31,7 +31,7 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None) -> bool:
         if limit is None or state.retries - state.api_retries >= limit:
             return False
         state.feedback = FEEDBACK.format(reason=verdict.reason)
-    text = "".join(attempt.collector.text)
+    text = attempt.collector.text
     attempt.step.tripwire = verdict
     state.roll_back(attempt)
     if verdict is None:

@@ -11,7 +11,7 @@ from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
 from procession.agents.settings import RunSettings
-from procession.errors import ModelError
+from procession.errors import ModelError, StepError
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, DataChunk, Start, TripwireInfo
 from procession.messages.message import Message, SystemMessage
@@ -103,7 +103,7 @@ class LoopState:
         "system",
         "system_seen",
         "tripwire",
-        "usage",
+        "_usages",
     )  # fmt: skip
 
     def __init__(
@@ -140,7 +140,7 @@ class LoopState:
         self.api_retries = 0
         """Failed model calls of this step that were tried again: their own budget (D14)."""
         self.feedback: str | None = None
-        self.usage: Usage = NO_USAGE
+        self._usages: list[Usage] = []
         self.attempt: Attempt | None = None
         self.started = False
         self.finished = False
@@ -152,6 +152,21 @@ class LoopState:
         """What the model was last told of the tools, and for which tools."""
 
     # -- steps
+
+    @property
+    def usage(self) -> Usage:
+        """
+        The tokens of every model call so far; added up when somebody asks.
+        """
+        if len(self._usages) > 1:
+            self._usages = [sum(self._usages[1:], self._usages[0])]
+        return self._usages[0] if self._usages else NO_USAGE
+
+    def spend(self, usage: Usage) -> None:
+        """
+        Count the tokens of a model call.
+        """
+        self._usages.append(usage)
 
     def seen_steps(self) -> Sequence[AgentStep]:
         """
@@ -215,7 +230,7 @@ class LoopState:
         if self.chain is not None:
             self.chain.discard()
         step = attempt.step
-        step.text = "".join(attempt.collector.text)
+        step.text = attempt.collector.text
         step.finish_reason = "retry"
         step.usage = attempt.usage
         step.tool_calls = tuple(attempt.collector.tool_calls)
@@ -230,7 +245,7 @@ class LoopState:
         Take a chunk to the reader, past no processor.
         """
         if self.on_chunk is not None:
-            await _call(self.on_chunk, chunk)
+            await _tell(self.on_chunk, chunk)
         if self.emit is not None:
             waiting = self.emit(chunk)
             if waiting is not None:
@@ -265,6 +280,13 @@ class LoopState:
                     self.messages.append_response((part,), message_id=self.response_id)
 
 
-async def _call(function: Callable[..., Any], *args: Any) -> Any:
-    waiting = function(*args)
-    return await waiting if hasattr(waiting, "__await__") else waiting
+async def _tell(on_chunk: Callable[[Chunk], Any], chunk: Chunk) -> None:
+    """
+    Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
+    """
+    try:
+        waiting = on_chunk(chunk)
+        if hasattr(waiting, "__await__"):
+            await waiting
+    except Exception as error:
+        raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error

@@ -39,7 +39,8 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         state.steps = state.steps[:-1]
     state.finished = failed or not wants_more or len(state.steps) >= state.settings.max_steps
     if state.heard:
-        await state.deliver(StepFinish(reason, not state.finished, step.text, attempt.usage, state.response_id))
+        text = "".join(attempt.collector.text) if state.step_texts_stale else step.text  # as streamed
+        await state.deliver(StepFinish(reason, not state.finished, text, attempt.usage, state.response_id))
     state.accept()
     if state.on_step_finish is not None:
         told = state.on_step_finish(step)
@@ -59,15 +60,14 @@ async def output_result(state: LoopState, run: InlineRun, path: str) -> LoopStat
     """
     ``process_output_result``: once, after the last step.
     """
-    if state.step_texts_stale:
-        refresh_texts(state)
+    refresh_texts(state)
     result = TurnResult(
         "".join(step.text for step in state.steps), state.finish_reason, state.seen_steps(), state.usage
     )
     version = state.messages.version
     await run_hook(state, run, path, OutputResultPayload(state.messages, result=result, steps=state.seen_steps()))
     if state.messages.version != version:
-        refresh_texts(state)
+        state.step_texts_stale = True
     return state
 
 
@@ -75,6 +75,7 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     """
     Tell the reader that the run is over.
     """
+    refresh_texts(state)
     final = state.steps[-1].text if state.steps else ""
     await state.send(Finish(state.finish_reason, state.usage, final, state.scope.run_id))
     return state
@@ -82,14 +83,15 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
 
 def refresh_texts(state: LoopState) -> None:
     """
-    Read the steps' texts from the messages again, which processors have edited (D37).
+    Read the steps' texts from the messages again, where processors have edited those (D37).
 
     A step's text is what stands between two step borders; what was added behind the last one belongs to the last step.
     """
-    texts = _texts(state.messages.view("response"))
     steps: list[AgentStep] = state.steps
-    if not steps:
+    if not state.step_texts_stale or not steps:
         return
+    state.step_texts_stale = False
+    texts = _texts(state.messages.view("response"))
     for index, step in enumerate(steps):
         step.text = texts[index] if index < len(texts) else ""
     if len(texts) > len(steps):

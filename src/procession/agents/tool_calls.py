@@ -68,10 +68,19 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     Run the tools that the step asks for, and take their results where no processor looks at them.
     """
     attempt = state.attempt
-    if attempt is None or not attempt.step.tool_calls:
+    if attempt is None or attempt.error is not None or not attempt.step.tool_calls:
         return state
-    await run_tools(state, run, path)
-    return await take_results(state, run, path)
+    calls = attempt.step.tool_calls
+    if len(calls) > 1 or calls[0].provider_executed:
+        await run_tools(state, run, path)
+        return await take_results(state, run, path)
+    outcome = await _run(state, attempt, calls[0])  # the usual case, without a detour
+    attempt.outcomes = (outcome,)
+    if not outcome.pending:
+        taken: list[ToolResult | ToolError] = []
+        attempt.step.tool_results = taken
+        await _take(state, run, path, outcome, taken)
+    return state
 
 
 async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcome:
@@ -87,7 +96,7 @@ async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcom
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
         scope=state.scope,
-        messages=state.messages.view(),
+        messages=state.messages.view,
         emit=state.write_data,
     )
     try:

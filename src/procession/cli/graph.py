@@ -28,16 +28,16 @@ def graph(
     """
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
-    unicode = not plain and speaks_unicode()
+    unicode = not plain and speaks_unicode(sys.stdout.encoding)
     return draw(workflow_of(load_target(target)), format, width=width, depth=depth, unicode=unicode)
 
 
-def speaks_unicode() -> bool:
+def speaks_unicode(encoding: str | None) -> bool:
     """
-    Return whether what is printed may contain lines and marks outside ASCII.
+    Return whether what is written in *encoding* may contain lines and marks outside ASCII.
     """
     try:
-        "├└│✓✗⊘µ…".encode(sys.stdout.encoding or "ascii")
+        "├└│✓✗⊘µ…".encode(encoding or "ascii")
     except UnicodeEncodeError:
         return False
     return True

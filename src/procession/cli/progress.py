@@ -17,6 +17,9 @@ __all__ = ["Meter"]
 EVERY = 2.0
 """Seconds between plain lines."""
 
+BLINK = 0.1
+"""Seconds between changes of the live line."""
+
 
 class Meter:
     """
@@ -63,10 +66,13 @@ class Meter:
         self.messages += message
         self.blocked += blocked
         self._read += size
+        now = time.monotonic()
+        if now - self._said < (BLINK if self._live is not None else EVERY):
+            return
+        self._said = now
         if self._live is not None:
             self._live.update(self._task, completed=self._read, description=escape(f"{self.title}: {self._counts()}"))
-        elif (now := time.monotonic()) - self._said >= EVERY:
-            self._said = now
+        else:
             share = f" ({100 * self._read // self._size} %)" if self._size else ""
             self.say(f"{self.title}: {self._counts()}{share}")
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from procession.cli.graph import speaks_unicode
 from procession.cli.run import Outcome
 from procession.cli.score import Measure
+from procession.cli.timings import Timing
 from procession.cli.verdict import Verdict
 from procession.workflows.render.draw import draw
 from procession.workflows.render.text import clean, cut, duration
@@ -27,28 +28,33 @@ def report(console: Console, outcome: Outcome, others: Sequence[Outcome] = ()) -
     """
     Print what came of *outcome*, and after it the scores of *others* beside its own.
     """
-    unicode = speaks_unicode()
+    unicode = speaks_unicode(console.encoding)
     if outcome.shown:
-        console.print(_messages(outcome))
-    console.print(_verdicts(outcome))
+        _section(console, "Messages", _messages(outcome))
+    title = f"Verdicts: {_messages_of(outcome.messages)} in {duration(outcome.seconds, plain=not unicode)}"
+    if outcome.bad_lines:
+        title += f", {outcome.bad_lines} bad line{'' if outcome.bad_lines == 1 else 's'} left out"
+    _section(console, title, _verdicts(outcome))
     _pipeline(console, outcome, unicode)
     if timings := outcome.timings.all():
-        table = _table("Timing per guard and step", "step", "runs", "median", "p95", "total")
         guards = set(outcome.judge.guards)
-        for each in sorted(timings, key=lambda timing: timing.step not in guards):
-            cells = (duration(value, plain=not unicode) for value in (each.median, each.p95, each.total))
-            table.add_row(clean(each.step), str(each.count), *cells)
-        console.print(table)
+        timings.sort(key=lambda timing: timing.step not in guards)
+        _section(console, "Timing per guard and step", _timings(timings, unicode))
     for corpus in (outcome, *others):
         if measures := corpus.scores.measures():
-            console.print(_scores(corpus, measures))
+            title = f"Precision and recall: {corpus.title}, {_messages_of(corpus.scores.messages)}"
+            _section(console, title, _scores(measures))
+
+
+def _section(console: Console, title: str, *content: RenderableType) -> None:
+    console.print()
+    console.print(Text(title, "bold"))
+    for each in content:
+        console.print(each)
 
 
 def _verdicts(outcome: Outcome) -> Table:
-    title = f"Verdicts: {outcome.messages} messages in {duration(outcome.seconds)}"
-    if outcome.bad_lines:
-        title += f", {outcome.bad_lines} bad line{'' if outcome.bad_lines == 1 else 's'} left out"
-    table = _table(title, "verdict", "messages", "share")
+    table = _table("verdict", "messages", "share")
     for verdict, count in outcome.verdicts.most_common():
         style = _STYLES.get(verdict, "yellow")
         table.add_row(Text(clean(verdict), style), str(count), f"{100 * count / outcome.messages:.1f} %")
@@ -56,19 +62,25 @@ def _verdicts(outcome: Outcome) -> Table:
 
 
 def _messages(outcome: Outcome) -> Table:
-    table = Table(
-        title="Messages", title_justify="left", title_style="bold", expand=True, show_edge=False, pad_edge=False
-    )
+    table = Table(expand=True, show_edge=False, pad_edge=False)
     table.add_column("line", justify="right")
     table.add_column("verdict")
     table.add_column("found", ratio=2, overflow="ellipsis", no_wrap=True)
-    table.add_column("text that went on", ratio=5, overflow="ellipsis", no_wrap=True)
+    table.add_column("text that went on, or why none did", ratio=5, overflow="ellipsis", no_wrap=True)
     for verdict in outcome.shown:
         style = _STYLES.get(verdict.verdict, "yellow")
         text = Text(cut(clean(verdict.text), 200)) if verdict.text is not None else Text(_why(verdict), "dim")
         table.add_row(str(verdict.line.number), Text(clean(verdict.verdict), style), Text(_found(verdict)), text)
     if (more := outcome.messages - len(outcome.shown)) > 0:
         table.add_row("", Text("...", "dim"), "", Text(f"and {more} more: --output FILE has them all", "dim"))
+    return table
+
+
+def _timings(timings: Sequence[Timing], unicode: bool) -> Table:
+    table = _table("step", "runs", "median", "p95", "total")
+    for each in timings:
+        cells = (duration(value, plain=not unicode) for value in (each.median, each.p95, each.total))
+        table.add_row(clean(each.step), str(each.count), *cells)
     return table
 
 
@@ -88,17 +100,14 @@ def _pipeline(console: Console, outcome: Outcome, unicode: bool) -> None:
         verdict, run = outcome.example
         title += f", and what it did with line {verdict.line.number} ({verdict.verdict})"
     drawing = draw(outcome.judge.workflow, width=console.width, run=run, unicode=unicode)
-    console.print()
-    console.print(Text(title, "bold"))
+    _section(console, title)
     console.print(drawing, end="", markup=False, highlight=False, soft_wrap=True)
 
 
-def _scores(outcome: Outcome, measures: Sequence[Measure]) -> Table:
+def _scores(measures: Sequence[Measure]) -> Table:
     tiers = list(dict.fromkeys(tier for measure in measures for tier in measure.counts))
     tiers.sort(key=lambda tier: (tier != "all", tier))
-    table = _table(
-        f"Precision and recall: {outcome.title}, {outcome.scores.messages} messages", "guard", "measure", *tiers
-    )
+    table = _table("guard", "measure", *tiers)
     before = None
     for measure in measures:
         guard = measure.guard if measure.guard != before else ""
@@ -112,9 +121,13 @@ def _share(counts: Mapping[str, tuple[int, int]], tier: str) -> str:
     return f"{100 * good / total:.1f} % ({good}/{total})" if total else "-"
 
 
-def _table(title: str, first: str, *others: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False, pad_edge=False)
+def _table(first: str, *others: str) -> Table:
+    table = Table(show_edge=False, pad_edge=False)
     table.add_column(first)
     for name in others:
         table.add_column(name, justify="left" if name == "measure" else "right")
     return table
+
+
+def _messages_of(count: int) -> str:
+    return f"{count} message{'' if count == 1 else 's'}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from procession.errors import MessageError
 from procession.ids import new_id
-from procession.messages.message import ROLES, Message, SystemMessage
+from procession.messages.message import ROLES, Message, Moment, SystemMessage
 from procession.messages.part_reading import read_parts, take
 from procession.messages.part_writing import core_part, core_result, db_part, file_url, ui_part
 from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
@@ -48,7 +48,7 @@ def read_messages(messages: Any) -> Iterator[Incoming | SystemMessage]:
         if messages.role == "system":
             yield SystemMessage(messages.text)
         else:
-            yield Incoming(messages)
+            yield Incoming(messages, fluid=messages.created_at.__class__ is Moment)
     elif isinstance(messages, str):
         yield Incoming(Message("user", (TextPart(messages),), created_at=_UNTIMED), timed=False)
     elif isinstance(messages, SystemMessage):

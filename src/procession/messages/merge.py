@@ -286,6 +286,9 @@ def merge_system(
 
     Raises ``MergeConflict`` where two branches replaced the messages of one tag differently, unless *first_wins*.
     """
+    if len(changes) == 1 and changes[0][1].before == base:
+        report.applied.append(MergeEntry(changes[0][0], "system"))
+        return changes[0][1].after
     tags = dict.fromkeys(one.tag for one in base)
     for _, change in changes:
         tags |= dict.fromkeys(one.tag for one in change.after)

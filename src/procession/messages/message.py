@@ -13,10 +13,18 @@ from procession.ids import new_id
 from procession.messages.parts import Part, Parts, TextPart
 from procession.messages.value import Value
 
-__all__ = ["ROLES", "Message", "Role", "SystemMessage"]
+__all__ = ["ROLES", "Message", "Moment", "Role", "SystemMessage"]
 
 Role = Literal["user", "assistant", "system", "tool", "signal"]
 ROLES: frozenset[str] = frozenset(get_args(Role))
+
+
+class Moment(datetime):
+    """
+    The time at which a message was made, where nobody gave one: it yields to the order in which messages are added.
+    """
+
+    __slots__ = ()
 
 
 class SystemMessage(Value):
@@ -69,7 +77,7 @@ class Message(Value):
         _set_role(self, role)
         _set_parts(self, parts if isinstance(parts, Parts) else Parts(parts))
         _set_id(self, id if id is not None else new_id())
-        _set_created_at(self, created_at if created_at is not None else datetime.now(UTC))
+        _set_created_at(self, created_at if created_at is not None else Moment.now(UTC))
         _set_thread_id(self, thread_id)
         _set_resource_id(self, resource_id)
         _set_type(self, type)

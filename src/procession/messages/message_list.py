@@ -107,10 +107,14 @@ class MessageList(ResponseStore):
         time = message.created_at
         if time.tzinfo is None:
             time = time.replace(tzinfo=UTC)
-        if not incoming.timed:
-            time = self._stamp()
-        elif incoming.fluid and not flags & MEMORY and self._newest is not None and time <= self._newest:
-            time = self._newest + timedelta(microseconds=1)
+        if not incoming.timed or (incoming.fluid and not flags & MEMORY):
+            position = self._position(message.id)
+            if position >= 0:
+                time = self._items[position].created_at
+            elif not incoming.timed:
+                time = self._stamp()
+            elif self._newest is not None and time <= self._newest:
+                time = self._newest + timedelta(microseconds=1)
         if time is not message.created_at:
             changes["created_at"] = time
         return message.replace(**changes) if changes else message

@@ -264,6 +264,7 @@ class MessageStore:
             del items[position], flags[position]
         self._index = None
         self._length = len(items)
+        self._newest = items[-1].created_at if items else None
         self._changed()
         return gone
 

@@ -22,7 +22,7 @@ from procession.messages.redactions import dropped_redactions
 from procession.messages.texts import map_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
     from datetime import datetime
 
     from procession.messages.edits import RedactedSpans
@@ -138,11 +138,24 @@ class PatchingStore(MessageStore):
                 self._put(position, message, self._flags[position] if flags is None else flags, hidden)
         if moved:
             self._sort()
+        if removed:
+            positions = sorted(self._position(message_id) for message_id in removed)
+            added = [self._anchored(one, set(positions)) for one in added]
+            self._cut(positions)
         if added:
             self._place(added)
-        if removed:
-            self._cut(sorted(self._position(message_id) for message_id in removed))
         return report
+
+    def _anchored(self, one: Added, removed: Set[int]) -> Added:
+        """
+        Let an addition name the last message in front of it that stays.
+        """
+        position = self._position(one.after) if one.after is not None else -1
+        if position not in removed:
+            return one
+        while position in removed:
+            position -= 1
+        return one.replace(after=self._items[position].id if position >= 0 else None)
 
     def dropped_redactions(self, patches: Mapping[str, Patch], picked: MessageStore) -> list[str]:
         """

@@ -12,7 +12,7 @@ from procession.errors import MessageError
 from procession.messages.convert import Incoming, read_messages
 from procession.messages.draft import MessageDraft
 from procession.messages.edits import apply_edits, diff_message
-from procession.messages.message import Message, SystemMessage
+from procession.messages.message import Message, Moment, SystemMessage
 from procession.messages.shapes import is_items
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def reconcile(message_list: MessageList, shown_ids: Collection[str], returned: A
             known = message_list.get_by_id(one.original.id)
             one = one.freeze() if known is None else _settled(known, one)
         if one.__class__ is Message and one.role != "system":
-            wanted[one.id] = Incoming(one)
+            wanted[one.id] = Incoming(one, fluid=one.created_at.__class__ is Moment)
             continue
         for read in read_messages(one):
             if isinstance(read, SystemMessage):
@@ -75,7 +75,8 @@ def reconcile(message_list: MessageList, shown_ids: Collection[str], returned: A
         for message_id, one in wanted.items():
             known = view[current[message_id]]
             if one.message is not known:
-                made = one.message if one.timed else one.message.replace(created_at=known.created_at)
+                untimed = one.fluid or not one.timed
+                made = one.message.replace(created_at=known.created_at) if untimed else one.message
                 message_list.replace(made if made != known else known)
         return message_list.version != before
     _rearrange(message_list, view, wanted, current, default_source)

@@ -22,6 +22,7 @@ EditKind: TypeAlias = Literal["redact", "rewrite", "annotate"]
 """What a change is for: ``redact`` hides, ``rewrite`` says otherwise, ``annotate`` adds what no reader is shown."""
 
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
+_WORDS = re.compile(r"\w{4,}")
 _FINEST = 600
 """Middles of up to this many tokens are compared token by token; longer ones count as one change."""
 _TELLING = 3
@@ -140,8 +141,8 @@ def merge_splices(
     """
     Put the splices that branches made in *old* together; returns those that hold and those that were dropped.
 
-    Splices that do not overlap all hold, and insertions at one place keep the order of declaration.  Equal ones are
-    one.  Redactions that overlap are united: the replacement of the outer one stands, else of the first; a
+    Splices that do not overlap all hold, and equal ones are one.  Two different insertions of two branches at one place
+    are two rewrites of it.  Redactions that overlap are united: the replacement of the outer one stands, else of the first; a
     redaction takes over whatever rewrite it overlaps.  Of nested rewrites the outer one holds.
 
     Raises ``Dispute`` where two rewrites of one stretch differ, unless *first_wins*.
@@ -170,22 +171,22 @@ def merge_splices(
 
 def _overlapping(branches: Sequence[Spliced]) -> list[list[Spliced]]:
     """
-    Group what overlaps.  An insertion overlaps only a stretch that it stands inside of, and an equal insertion.
+    Group what overlaps.  An insertion overlaps only a stretch that it stands inside of, and another branch's insertion.
     """
     groups: list[list[Spliced]] = []
     reach = -1
-    insertions: dict[tuple[int, str], list[Spliced]] = {}
+    insertions: dict[int, list[Spliced]] = {}
     for one in sorted(branches, key=lambda one: (one.splice.start, one.splice.end, one.order)):
         splice = one.splice
         if splice.start < reach:
             groups[-1].append(one)
             reach = max(reach, splice.end)
         elif splice.start == splice.end:
-            same = insertions.get((splice.start, splice.text))
+            same = insertions.get(splice.start)
             if same is not None and all(known.order != one.order for known in same):
                 same.append(one)
             else:
-                group = insertions[splice.start, splice.text] = [one]
+                group = insertions[splice.start] = [one]
                 groups.append(group)
         else:
             groups.append([one])
@@ -199,11 +200,11 @@ def _united(old: str, group: Sequence[Spliced], redactions: Sequence[Spliced]) -
     """
     spans = [(one.splice.start, one.splice.end) for one in group]
     start, end = min(span[0] for span in spans), max(span[1] for span in spans)
-    hidden: list[tuple[Spliced, str]] = []
+    secrets: list[tuple[Spliced, list[str]]] = []
     for one in redactions:
         first, last = hidden_text(old, one.splice)
         if last - first >= _TELLING:
-            hidden.append((one, old[first:last]))
+            secrets.append((one, [old[first:last], *_WORDS.findall(old[first:last])]))
 
     def rank(one: Spliced) -> tuple[bool, int]:
         return (one.splice.start, one.splice.end) != (start, end), one.order
@@ -218,7 +219,7 @@ def _united(old: str, group: Sequence[Spliced], redactions: Sequence[Spliced]) -
             shown = shown[: len(shown) - tail]
         if head and any(a < first and b > one.splice.start for a, b in others):
             shown = shown[head:]
-        if not any(secret in shown for other, secret in hidden if other is not one):
+        if not any(secret in shown for other, pieces in secrets if other is not one for secret in pieces):
             return Splice(start, end, shown, "redact")
     return Splice(start, end, HIDDEN, "redact")
 
@@ -248,9 +249,12 @@ def _first_come(group: Sequence[Spliced]) -> list[Spliced]:
     """
     kept: list[Spliced] = []
     for one in sorted(group, key=lambda one: one.order):
-        if all(
-            other.order == one.order or one.splice.end <= other.splice.start or one.splice.start >= other.splice.end
-            for other in kept
-        ):
+        if all(other.order == one.order or _apart(one.splice, other.splice) for other in kept):
             kept.append(one)
     return kept
+
+
+def _apart(one: Splice, other: Splice) -> bool:
+    if one.start == one.end == other.start == other.end:
+        return False
+    return one.end <= other.start or one.start >= other.end

@@ -109,6 +109,8 @@ class HookCaller:
         before = payload.message_list.fork() if self.skips else None
         try:
             result = bound.method(ctx)
+            if result is not None and hasattr(result, "__await__"):
+                raise _not_awaited(result)
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
@@ -135,6 +137,8 @@ class HookCaller:
             result = bound.method(ctx)
             if bound.is_async:
                 result = await (result if self.timeout is None else _within(self.timeout, result))
+            elif result is not None and hasattr(result, "__await__"):
+                raise _not_awaited(result)
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
@@ -225,6 +229,18 @@ _PASSES: Mapping[Hook, Callable[[Any, Any], bool]] = {
 
 _ALWAYS = frozenset({Hook.INPUT, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
 """The hooks in which something is to be done even where nothing was returned and no draft was asked for."""
+
+
+def _not_awaited(result: Any) -> ProcessorDefinitionError:
+    """
+    Return the error of a plain hook that gave something to await.
+    """
+    close = getattr(result, "close", None)
+    if close is not None:
+        close()
+    return ProcessorDefinitionError(
+        "it is a plain function and returned something to await", hint="make the hook an async def"
+    )
 
 
 async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:

@@ -13,8 +13,8 @@ and ``sleep`` have no place in a stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 from procession.messages.chunks import Chunk, DataChunk
 from procession.messages.message_list import MessageList
@@ -40,8 +40,16 @@ class StreamChain:
     def __init__(self, plan: StreamPlan, scope: RequestScope, message_list: MessageList) -> None:
         self.payload = OutputStreamPayload(message_list)
         self.items: list[Item] = plan.instantiate(self.payload, scope)
-        self._plain = [item for item in self.items if isinstance(item, ProcessorItem) and item.is_plain]
-        self.fast: Callable[[Chunk], Pushed] | None = self._fast if len(self._plain) == len(self.items) else None
+        direct = not any(item.holds for item in self.items) and all(
+            item.is_simple for item in self.items if isinstance(item, ProcessorItem)
+        )
+        self._plain = [item for item in self.items if isinstance(item, ProcessorItem) and not item.is_async]
+        self.fast: Callable[[Chunk], Pushed] | None = (
+            self._fast if direct and len(self._plain) == len(self.items) else None
+        )
+        self._links = [(item if isinstance(item, ProcessorItem) else None, item) for item in self.items]
+        self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else self._push
+        """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
 
     def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int) -> None:
         """
@@ -60,12 +68,7 @@ class StreamChain:
         for item in self.items:
             item.discard()
 
-    async def push(self, chunk: Chunk, sender: str | None = None) -> Pushed:
-        """
-        Pass *chunk* through the chain and return what comes out of it.
-
-        *sender* is the processor that wrote a ``data-*`` chunk: it does not receive it (D18).
-        """
+    async def _push(self, chunk: Chunk, sender: str | None = None) -> Pushed:
         out: list[Chunk] = []
         await run_items(self.items, 0, chunk, out, sender)
         return out[0] if len(out) == 1 else out or None
@@ -77,6 +80,35 @@ class StreamChain:
         out: list[Chunk] = []
         await release_all(self.items, None, out)
         return out
+
+    async def _push_directly(self, chunk: Chunk, sender: str | None = None) -> Pushed:
+        for item, other in self._links:
+            if item is None:
+                out = await cast("Awaitable[Chunk | None]", other.apply(chunk))
+            elif (sender is not None and item.owner_id == sender) or (
+                type(chunk) is DataChunk and not item.takes_data
+            ):
+                continue
+            else:
+                ctx = item.ctx
+                ctx.chunk = chunk
+                try:
+                    out = item.method(ctx)
+                    if item.is_async:
+                        out = await out
+                except Exception as error:
+                    out = item.raised(chunk, error)
+                except Signal as signal:
+                    out = item.signalled(signal)
+                if ctx.verdict is not None:
+                    item.settle()
+                if out is not chunk:
+                    out = item.kept(chunk, out)
+            if out is not chunk:
+                if out is None:
+                    return None
+                chunk = out
+        return chunk
 
     def _fast(self, chunk: Chunk) -> Pushed:
         for item in self._plain:

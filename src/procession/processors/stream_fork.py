@@ -10,13 +10,17 @@ from typing import Any, cast
 import anyio
 
 from procession.errors import ConditionError, MergeConflict, NoArmMatched
-from procession.messages.chunks import Chunk
+from procession.messages.chunks import Chunk, DataChunk
 from procession.processors.payloads import OutputStreamPayload
-from procession.processors.stream_items import Item, release_all, run_items
+from procession.processors.stream_items import Item, ProcessorItem, picked_payload, release_all, run_items
 from procession.steps.forkable import MergePolicy
-from procession.steps.signals import Tripwire
+from procession.steps.signals import Signal, Tripwire
 
 __all__ = ["ForkItem", "StreamArm"]
+
+
+_LOOK = 15
+"""Every sixteenth chunk is watched: whether the arms wait for anything shows soon enough."""
 
 
 class StreamArm:
@@ -50,8 +54,10 @@ class ForkItem(Item):
     one was seen to wait they run as tasks: the first block cancels the others (D27).
     """
 
-    __slots__ = ("_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_default", "_first", "_merge", "_name",
-                 "_payload", "_skip")  # fmt: skip
+    __slots__ = (
+        "_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_conditional", "_count", "_default", "_first",
+        "_merge", "_name", "_payload", "_pick", "_redacting", "_simple", "_skip", "_waits",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class ForkItem(Item):
         default: StreamArm | None = None,
         first_only: bool = False,
         skip_unmatched: bool = False,
+        pick: str | None = None,
     ) -> None:
         self._arms = tuple(arms)
         self._default = default
@@ -80,6 +87,12 @@ class ForkItem(Item):
         self._first = first_only
         self._skip = skip_unmatched
         self._concurrent = False
+        self._conditional = default is not None or any(arm.condition is not None for arm in self._arms)
+        self._redacting = not allow_drop and any(arm.redacts for arm in self._arms)
+        self._simple = None if self._conditional else _simple(self._arms)
+        self._waits = self._simple is not None and any(item.is_async for item in self._simple)
+        self._count = 0
+        self._pick = next((at for at, arm in enumerate(self._arms) if arm.step_id == pick), None)
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -131,14 +144,61 @@ class ForkItem(Item):
         """
         Give *chunk* to the arms that take part, and join what they return.
         """
-        arms: Sequence[StreamArm] = self._arms
-        if any(arm.condition is not None for arm in arms) or self._default is not None:
-            arms = await self._taking_part(chunk)
-            if not arms:
-                return chunk
-        outputs = await (self._at_once(arms, chunk) if self._concurrent else self._in_turn(arms, chunk))
-        out = await self._joined(chunk, outputs)
-        return chunk if chunk.control and type(out) is not type(chunk) else out
+        if self._simple is not None and not self._concurrent:
+            self._count += 1
+            if self._count & _LOOK or not self._waits:
+                outs = await self._call_all(self._simple, chunk)
+            else:
+                watch = _Watch(self._call_all(self._simple, chunk))
+                outs = await watch
+                self._concurrent = watch.suspended
+            if self._pick is not None and not self._redacting:
+                out = outs[self._pick]
+            elif self._choose is None and all(each is chunk for each in outs):
+                out = chunk
+            else:
+                named = {arm.step_id: each for arm, each in zip(self._arms, outs, strict=True)}
+                out = await self._joined(chunk, named)
+        else:
+            arms: Sequence[StreamArm] = self._arms
+            if self._conditional:
+                arms = await self._taking_part(chunk)
+                if not arms:
+                    return chunk
+            outputs = await (self._at_once(arms, chunk) if self._concurrent else self._in_turn(arms, chunk))
+            out = await self._joined(chunk, outputs)
+        return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
+
+    async def _call_all(self, simple: Sequence[ProcessorItem], chunk: Chunk) -> list[Chunk | None]:
+        """
+        Give *chunk* to arms that are one processor each, whose hooks need nothing around them.
+        """
+        outs: list[Chunk | None] = []
+        verdicts: list[Tripwire] = []
+        data = type(chunk) is DataChunk
+        for item in simple:
+            if data and not item.takes_data:
+                outs.append(chunk)
+                continue
+            ctx = item.ctx
+            ctx.chunk = chunk
+            try:
+                out = item.method(ctx)
+                if item.is_async:
+                    out = await out
+            except Exception as error:
+                out = item.raised(chunk, error)
+            except Signal as signal:
+                out = item.signalled(signal)
+            if ctx.verdict is not None:
+                try:
+                    item.settle()
+                except Tripwire as verdict:
+                    verdicts.append(verdict)
+            outs.append(out if out is chunk else item.kept(chunk, out))
+        if verdicts:
+            _decided({}, verdicts)
+        return outs
 
     async def _taking_part(self, chunk: Chunk) -> list[StreamArm]:
         self._payload.chunk = chunk
@@ -232,16 +292,11 @@ class ForkItem(Item):
         )
 
     async def _picked(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
-        shown = self._shown(outputs)
-        picked = cast("Callable[[Any], Any]", self._choose)(shown)
-        if hasattr(picked, "__await__"):
-            picked = await picked
-        if isinstance(picked, Mapping):
-            last = list(cast("Mapping[str, Any]", picked).values())
-            picked = last[-1] if last else None
+        assert self._choose is not None
+        picked = await picked_payload(f"the map after {self._name}", self._choose, self._shown(outputs))
         if picked is None:
             return chunk
-        out = cast("Chunk | None", picked.chunk)
+        out = picked.chunk
         if not self._allow_drop:
             for arm in self._all:
                 hidden = outputs.get(arm.step_id, out)
@@ -261,6 +316,15 @@ class ForkItem(Item):
                 arm.payload.chunk = outputs[arm.step_id]
                 shown[arm.step_id] = arm.payload
         return shown
+
+
+def _simple(arms: Sequence[StreamArm]) -> tuple[ProcessorItem, ...] | None:
+    """
+    Return the processors of *arms* where each arm is just one that needs nothing around its hook.
+    """
+    items = [arm.items[0] for arm in arms if len(arm.items) == 1]
+    simple = tuple(item for item in items if isinstance(item, ProcessorItem) and item.is_simple)
+    return simple if len(simple) == len(arms) else None
 
 
 def _decided(outputs: dict[str, Chunk | None], verdicts: Sequence[Tripwire]) -> dict[str, Chunk | None]:

@@ -6,9 +6,10 @@ Each takes a chunk and gives a chunk, or ``None`` where it dropped it or holds i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
+from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
 from procession.messages.chunks import Chunk, DataChunk, TextDelta
 from procession.processors.adapter import HookCaller
 from procession.processors.contexts import OutputStreamContext
@@ -18,7 +19,7 @@ from procession.processors.protocols import option
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal
 
-__all__ = ["Item", "MapItem", "ProcessorItem", "release_all", "run_items"]
+__all__ = ["Item", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
 
 
 class Item:
@@ -115,11 +116,11 @@ class ProcessorItem(Item):
         self._block: str | None = None
 
     @property
-    def is_plain(self) -> bool:
+    def is_simple(self) -> bool:
         """
-        Whether the hook can be called in place with nothing around it.
+        Whether the hook can be called with nothing around it: no held text, no kept chunks, no time limit.
         """
-        return not (self.is_async or self.holds or self._keeps)
+        return not (self.holds or self._keeps or self.caller.timeout is not None)
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -216,9 +217,14 @@ class ProcessorItem(Item):
         """
         What really becomes of *chunk*: control chunks carry the stream's structure and stay (D18).
         """
+        if out is not None and not isinstance(out, Chunk):
+            close = getattr(out, "close", None)  # of a coroutine: nobody will await it
+            if close is not None:
+                close()
+            return self.raised(chunk, _no_chunk(out))
         if chunk.control and type(out) is not type(chunk):
             return chunk
-        return cast("Chunk | None", out)
+        return out
 
     def signalled(self, signal: Signal) -> Chunk | None:
         """
@@ -259,15 +265,23 @@ async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
         return await waiting
 
 
+def _no_chunk(out: object) -> MessageError:
+    return MessageError(
+        f"process_output_stream returned {type(out).__name__}",
+        hint="return ctx.chunk, another chunk in its place, or None to drop it; a hook that awaits is an async def",
+    )
+
+
 class MapItem(Item):
     """
     A plain map: it may return a payload with another chunk, or nothing for no change.
     """
 
-    __slots__ = ("_function", "_payload")
+    __slots__ = ("_function", "_name", "_payload")
 
-    def __init__(self, function: Callable[[Any], Any], payload: OutputStreamPayload) -> None:
+    def __init__(self, name: str, function: Callable[[Any], Any], payload: OutputStreamPayload) -> None:
         super().__init__(is_async=True)
+        self._name = name
         self._function = function
         self._payload = payload
 
@@ -276,8 +290,34 @@ class MapItem(Item):
         Ask the map.
         """
         self._payload.chunk = chunk
-        picked = self._function(self._payload)
+        picked = await picked_payload(self._name, self._function, self._payload)
+        out = chunk if picked is None else picked.chunk
+        return chunk if chunk.control and type(out) is not type(chunk) else out
+
+
+async def picked_payload(name: str, function: Callable[[Any], Any], shown: Any) -> OutputStreamPayload | None:
+    """
+    Return the payload that the map *name* picks or builds from what it is *shown*, or ``None`` for no change.
+
+    Raises ``StepError`` where the map raised, and ``MergeConflict`` where it returned something else.
+    """
+    try:
+        picked = function(shown)
         if hasattr(picked, "__await__"):
             picked = await picked
-        out = chunk if picked is None else picked.chunk
-        return chunk if out is None and chunk.control else cast("Chunk | None", out)
+    except ProcessionError:
+        raise
+    except Exception as error:
+        raise StepError(f"map {name!r} raised {type(error).__name__}: {error}", path=name) from error
+    if isinstance(picked, Mapping):
+        values = cast("Mapping[str, Any]", picked).values()
+        payloads = [value for value in values if isinstance(value, OutputStreamPayload)]
+        picked = payloads[-1] if payloads else None
+    if picked is None or isinstance(picked, OutputStreamPayload):
+        return picked
+    raise MergeConflict(
+        f"map {name!r} returned {type(picked).__name__}",
+        branches=(),
+        path=name,
+        hint="return one of the payloads it was given, a changed copy of one, or None for no change",
+    )

@@ -97,7 +97,7 @@ def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
             f"workflow {workflow.id!r} picks {function.step_id!r} where there are no branches",
             hint="put the pick right after .parallel() or .branch()",
         )
-    return lambda payload, scope: MapItem(function, payload)
+    return lambda payload, scope: MapItem(node.id, function, payload)
 
 
 def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None) -> list[Make]:
@@ -149,6 +149,7 @@ def _fork_maker(
             else None,
             first_only=branch is not None and branch.mode == "first",
             skip_unmatched=branch is not None and branch.on_no_match == "skip",
+            pick=chosen.function.step_id if chosen is not None and isinstance(chosen.function, Pick) else None,
         )
 
     return make

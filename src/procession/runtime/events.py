@@ -64,7 +64,7 @@ class Note:
         attempt: int = 1,
         payload: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        self.type = type
+        self.type: EventType = type
         self.time = time
         self.path = path
         self.step_id = step_id

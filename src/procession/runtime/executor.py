@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -63,6 +63,7 @@ async def _attempt(node: Leaf, run: RunState, record: Record, value: Any) -> Any
     if node.timeout is None:
         output = await _invoke(node, context)
     else:
+        output = None
         with anyio.move_on_after(node.timeout) as limit:
             output = await _invoke(node, context)
         if limit.cancelled_caught:
@@ -127,27 +128,26 @@ def fail(run: RunState, node: PlanNode, path: str, error: BaseException, record:
 
 def _stop_of(record: Record, error: BaseException | None) -> Stop:
     path, noted = record.path, record.stop
-    if isinstance(error, BaseExceptionGroup):
-        signals = error.subgroup(Signal)
-        if signals is not None:
-            error = _first(signals)
-    match error:
+    found: BaseException | None = error
+    if isinstance(error, BaseExceptionGroup):  # a task group of the step's own has wrapped a signal
+        found = _signal_in(cast("BaseExceptionGroup[BaseException]", error)) or found
+    match found:
         case Tripwire():
-            return Blocked(path, error.info)
+            return Blocked(path, found.info)
         case Suspend():
-            return noted if isinstance(noted, Suspended) else Suspended(path, error.payload, error.label)
+            return noted if isinstance(noted, Suspended) else Suspended(path, found.payload, found.label)
         case Bail():
-            return noted if isinstance(noted, Bailed) else Bailed(path, error.value, error.scope)
+            return noted if isinstance(noted, Bailed) else Bailed(path, found.value, found.scope)
         case CancelRun():
             return noted if isinstance(noted, Cancelled) else Cancelled(path, "a step asked for it")
         case Exception():
-            return noted if noted is not None else Failed(path, _wrapped(record, error))
+            return noted if noted is not None else Failed(path, _wrapped(record, found))
         case None:
             assert noted is not None
             return noted
         case _:
-            if _is_stray(error):
-                return Failed(path, _wrapped(record, error))
+            if _is_stray(found):
+                return Failed(path, _wrapped(record, found))
             return Cancelled(path)
 
 
@@ -159,11 +159,13 @@ def _wrapped(record: Record, error: BaseException) -> Exception:
     return made
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found
+def _signal_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
+    for error in group.exceptions:
+        inner = cast("BaseExceptionGroup[BaseException]", error) if isinstance(error, BaseExceptionGroup) else None
+        found = error if isinstance(error, Signal) else _signal_in(inner) if inner is not None else None
+        if found is not None:
+            return found
+    return None
 
 
 def _is_stray(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ Failures and verdicts become a ``Stop`` inside the branch, so that nothing but c
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from procession.errors import SchemaError
 from procession.runtime.events import Note
@@ -23,7 +23,7 @@ from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
 __all__ = ["is_forkable", "run_arms", "run_dag", "run_each", "run_fork"]
 
 
-def is_forkable(value: Any) -> bool:
+def is_forkable(value: object) -> bool:
     """
     Return whether *value* is a ``Forkable``, by its class alone.
     """
@@ -222,7 +222,7 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
             raise SchemaError(
                 f"foreach {node.id!r} was given a {type(value).__name__}", path=path, hint="it needs a list or a tuple"
             )
-        items: Sequence[Any] = value
+        items = cast("Sequence[Any]", value)
         limit = node.concurrency
         if callable(limit):
             limit = max(1, int(limit(value)))

@@ -19,7 +19,9 @@ class HasId(Protocol):
     """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its name."""
+        ...
 
 
 T = TypeVar("T", bound=HasId)

@@ -14,6 +14,7 @@ import anyio.lowlevel
 from procession.messages.chunks import Chunk
 from procession.runtime.broadcast import Broadcast
 from procession.runtime.events import Entry, Note
+from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
 from procession.steps.pool import Pool, asyncio_loop
 from procession.steps.request_context import RequestContext
@@ -43,7 +44,9 @@ class Walk(Protocol):
     Walks compiled nodes: ``runtime/walk.py``.
     """
 
-    def __call__(self, nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str, /) -> Awaitable[Any]: ...
+    def __call__(self, nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str, /) -> Awaitable[Any]:
+        """Return the last output, or a ``Stop``."""
+        ...
 
 
 class Caller(Protocol):
@@ -60,7 +63,9 @@ class Caller(Protocol):
         only: frozenset[str] | None,
         detail: bool,
         /,
-    ) -> Awaitable[Any]: ...
+    ) -> Awaitable[Any]:
+        """Return the output, or a ``Stop``."""
+        ...
 
 
 class RunState:
@@ -126,6 +131,10 @@ class RunState:
         """
         Note that the run starts.
         """
+        log = step_log(self.run_id)
+        if log is not None:
+            self.broadcast.taps.append(log)
+        self.listen()
         self.broadcast.workflow_id = workflow_id
         self.broadcast.began = self.clock() + self.origin
         if not self.broadcast.quiet:

@@ -8,7 +8,7 @@ only what went wrong.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -21,7 +21,22 @@ from procession.runtime.state import RunState, Walk
 from procession.steps.result import Bailed, Stop
 from procession.steps.step import Step, SupportsStep
 from procession.workflows.compile import plan_for, plan_of_step
-from procession.workflows.plan import CALL, INLINE, Choice, Dag, Each, Fork, Loop, Map, Nested, Pause, Plan, PlanNode
+from procession.workflows.plan import (
+    CALL,
+    INLINE,
+    Arm,
+    Choice,
+    Dag,
+    Each,
+    Fork,
+    Leaf,
+    Loop,
+    Map,
+    Nested,
+    Pause,
+    Plan,
+    PlanNode,
+)
 
 __all__ = ["call", "plan_of", "run_plan", "walk", "walk_quietly"]
 
@@ -34,7 +49,7 @@ async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: s
     now = clock() + origin
     for node in nodes:
         path = prefix + node.key if prefix else node.key
-        if node.leaf:
+        if type(node) is Leaf:
             if run.replaying and (known := records.get(path)) is not None and known.status == "success":
                 value = known.output
                 continue
@@ -75,7 +90,7 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
     Do what :func:`walk` does and record only what fails, blocks or suspends.
     """
     for node in nodes:
-        if not node.leaf:
+        if type(node) is not Leaf:
             value = await RUNNERS[node.kind](node, value, run, prefix, walk_quietly, False)
             if isinstance(value, Stop):
                 return value
@@ -118,6 +133,11 @@ _steps: dict[int, tuple[Step[Any, Any], Plan]] = {}
 
 
 def plan_of(definition: Any, only: frozenset[str] | None) -> Plan:
+    """
+    Return the plan of anything that has ``as_step()``.
+
+    Raises ``DefinitionError`` for a workflow that is not committed.
+    """
     plans = getattr(definition, "plans", None)
     if plans is not None:
         found: Plan | None = plans.get(only)
@@ -201,12 +221,14 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     """
     path = prefix + node.key
     known = run.records.get(path) if run.replaying else None
+    chosen: list[Arm] = []
     if known is not None and known.status == "success":  # decided before the run was suspended
-        chosen = [arm for arm in node.arms if arm.id in known.output]
+        chosen += [arm for arm in node.arms if arm.id in known.output]
     else:
-        chosen = []
+        asking = ""
         try:
             for arm, condition in node.asked:
+                asking = arm.id
                 answer = condition(value)
                 if answer is not True and answer is not False and is_awaitable(answer):
                     answer = await answer
@@ -216,7 +238,7 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
                         break
         except Exception as error:
             made = ConditionError(
-                f"the condition of arm {arm.id!r} in {node.id!r} raised {type(error).__name__}: {error}", path=path
+                f"the condition of arm {asking!r} in {node.id!r} raised {type(error).__name__}: {error}", path=path
             )
             made.__cause__ = error
             return fail(run, node, path, made)
@@ -288,7 +310,7 @@ def _picked(node: Map, value: Any, run: RunState, prefix: str, path: str) -> Any
     wanted = node.pick
     assert wanted is not None
     if isinstance(value, dict) and wanted in value:
-        return value[wanted]
+        return cast("dict[str, Any]", value)[wanted]
     found = run.records.get(prefix + wanted)
     if found is None or found.status != "success":
         raise RunError(

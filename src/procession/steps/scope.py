@@ -52,7 +52,19 @@ class RequestScope:
     What one request carries beside its payload.
     """
 
-    __slots__ = ("emit", "marks", "pending", "replacement", "request_context", "resources", "run_id", "states", "tracer", "usage", "violations")
+    __slots__ = (
+        "emit",
+        "marks",
+        "pending",
+        "replacement",
+        "request_context",
+        "resources",
+        "run_id",
+        "states",
+        "tracer",
+        "usage",
+        "violations",
+    )
 
     def __init__(
         self,

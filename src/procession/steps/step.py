@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeVar, overload, runtime_checkable
 
 from procession.errors import DefinitionError
@@ -36,9 +37,14 @@ class Definition(Protocol):
     """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its name."""
+        ...
+
     @property
-    def nodes(self) -> Sequence[Any]: ...
+    def nodes(self) -> Sequence[Any]:
+        """What it is made of."""
+        ...
 
 
 @runtime_checkable
@@ -47,7 +53,9 @@ class SupportsStep(Protocol[In_contra, Out_co]):
     Anything that can stand in a workflow: ``Step``, ``Workflow``, ``Tool``, ``Processor``, ``Agent``.
     """
 
-    def as_step(self) -> Step[In_contra, Out_co]: ...
+    def as_step(self) -> Step[In_contra, Out_co]:
+        """Return it as a step."""
+        ...
 
 
 class StepContext(Protocol[In_co]):
@@ -130,11 +138,19 @@ class InlineRun(Protocol):
     """
 
     @property
-    def scope(self) -> RequestScope: ...
+    def scope(self) -> RequestScope:
+        """What the request carries beside its payload."""
+        ...
+
     @property
-    def request_context(self) -> RequestContext: ...
+    def request_context(self) -> RequestContext:
+        """The values of this request."""
+        ...
+
     @property
-    def run_id(self) -> str: ...
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
 
     async def call(
         self, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None = None
@@ -240,7 +256,7 @@ def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     'shout'
     """
     if function is None:
-        return lambda decorated: _make_step(decorated, **options)
+        return partial(_make_step, **options)
     return _make_step(function, **options)
 
 

@@ -5,7 +5,7 @@ ToolContext: what a tool is given beside its arguments.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from procession.errors import InputError
@@ -27,7 +27,7 @@ class ToolContext:
     ''
     """
 
-    __slots__ = ("_emit", "attempt", "messages", "run_id", "scope", "tool_call_id", "tool_name")
+    __slots__ = ("_emit", "_messages", "attempt", "run_id", "scope", "tool_call_id", "tool_name")
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class ToolContext:
         tool_name: str = "",
         scope: RequestScope | None = None,
         run_id: str = "",
-        messages: Sequence[Message] = (),
+        messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         emit: Emit | None = None,
     ) -> None:
         self.tool_call_id = tool_call_id
@@ -45,11 +45,17 @@ class ToolContext:
         self.scope = scope if scope is not None else RequestScope(run_id=run_id)
         """What the request carries beside its payload."""
         self.run_id = run_id or self.scope.run_id
-        self.messages = messages
-        """The conversation so far, to read."""
+        self._messages = messages
         self.attempt = 1
         """Which attempt this is, from 1."""
         self._emit = emit
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """
+        The conversation so far, to read.
+        """
+        return self._messages() if callable(self._messages) else self._messages
 
     @property
     def request_context(self) -> RequestContext:

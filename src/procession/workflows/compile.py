@@ -5,12 +5,13 @@ Compile: from a committed workflow to its plan, once for each set of hooks that 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from procession.errors import DefinitionError
 from procession.steps.schema import schema_of
 from procession.steps.step import Step
+from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.nodes import (
     BranchNode,
     ForeachNode,
@@ -42,34 +43,13 @@ from procession.workflows.plan import (
     PlanNode,
 )
 
-__all__ = ["Only", "Planned", "plan_for", "plan_of_step"]
+__all__ = ["Only", "plan_for", "plan_of_step"]
 
 Only: TypeAlias = frozenset[str] | None
 """The hooks that a plan serves; ``None`` for all."""
 
 
-class Planned(Protocol):
-    """
-    What a plan is made from: a workflow.
-    """
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def input_type(self) -> Any: ...
-    @property
-    def nodes(self) -> tuple[Node, ...]: ...
-    @property
-    def explicit(self) -> bool: ...
-    @property
-    def committed(self) -> bool: ...
-    @property
-    def plans(self) -> dict[frozenset[str] | None, Plan]: ...
-    @property
-    def reducers(self) -> Mapping[str, Callable[[Any, Any], Any]]: ...
-
-
-def plan_for(workflow: Planned, only: Only = None) -> Plan:
+def plan_for(workflow: WorkflowDefinition, only: Only = None) -> Plan:
     """
     Return the plan of *workflow*, made once and kept on it.
 
@@ -103,7 +83,7 @@ class _Compiler:
         self.keeps = False
         self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
 
-    def workflow(self, workflow: Planned) -> Plan:
+    def workflow(self, workflow: WorkflowDefinition) -> Plan:
         nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes)
         self.reducers.update(workflow.reducers)
         where = f"input of workflow {workflow.id!r}"
@@ -121,9 +101,10 @@ class _Compiler:
                 case StepNode():
                     made += self.place(node, node.id)
                 case ParallelNode() | BranchNode():
-                    follows = isinstance(after, MapNode)
-                    map = self.map(after, local=frozenset(each.id for each in node.children)) if follows else None
-                    index += follows
+                    map = None
+                    if isinstance(after, MapNode):
+                        map = self.map(after, local=frozenset(each.id for each in node.children))
+                        index += 1
                     if isinstance(node, ParallelNode):
                         made += self.fork(node, map)
                     else:
@@ -170,7 +151,7 @@ class _Compiler:
             return Map(node.id, node.id, None, function.step_id, node.allow_drop)
         return Map(node.id, node.id, function, None, node.allow_drop)
 
-    def graph(self, workflow: Planned) -> Dag:
+    def graph(self, workflow: WorkflowDefinition) -> Dag:
         steps = [node for node in workflow.nodes if isinstance(node, StepNode)]
         position = {node.id: index for index, node in enumerate(steps)}
         feeds: list[list[int]] = [[] for _ in steps]
@@ -227,7 +208,7 @@ class _Compiler:
         return (Nested(step.id, key, plan),)
 
 
-def takes_part(workflow: Planned, only: frozenset[str]) -> bool:
+def takes_part(workflow: WorkflowDefinition, only: frozenset[str]) -> bool:
     """
     Return whether a processor inside *workflow* has one of the hooks *only*.
     """

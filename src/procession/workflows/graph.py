@@ -5,9 +5,10 @@ Graph: a workflow's nodes as an acyclic graph, for analysis and drawing; and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from procession.steps.step import Definition
+from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.nodes import BranchNode, Node, StepNode
 
 if TYPE_CHECKING:
@@ -19,20 +20,7 @@ Graph: TypeAlias = "networkx.DiGraph[str]"
 """Nodes are paths.  Attributes: ``kind``, ``label``, ``node`` (the builder's node) and ``parent`` (a path or ``None``)."""
 
 
-class Drawn(Protocol):
-    """
-    What a graph is made from: a workflow.
-    """
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def nodes(self) -> tuple[Node, ...]: ...
-    @property
-    def explicit(self) -> bool: ...
-
-
-def build_graph(workflow: Drawn) -> Graph:
+def build_graph(workflow: WorkflowDefinition) -> Graph:
     """
     Return the graph of *workflow*.
 
@@ -50,7 +38,7 @@ class _Builder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
 
-    def workflow(self, workflow: Drawn, prefix: str, parent: str | None, before: list[str]) -> list[str]:
+    def workflow(self, workflow: WorkflowDefinition, prefix: str, parent: str | None, before: list[str]) -> list[str]:
         if not workflow.explicit:
             for node in workflow.nodes:
                 before = self.node(node, prefix, parent, before)

@@ -4,25 +4,17 @@ Nesting: a workflow as one step of another.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from procession.steps.step import Step
+from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.typeflow import Outputs
-from procession.workflows.validate import Checked, output_type
+from procession.workflows.validate import output_type
 
-__all__ = ["Nestable", "step_of"]
-
-
-class Nestable(Checked, Protocol):
-    """
-    What becomes a step: a workflow.
-    """
-
-    @property
-    def description(self) -> str: ...
+__all__ = ["step_of"]
 
 
-def step_of(workflow: Nestable) -> Step[Any, Any]:
+def step_of(workflow: WorkflowDefinition) -> Step[Any, Any]:
     """
     Return *workflow* as a step that takes part in the hooks its steps take part in.
     """

@@ -34,7 +34,6 @@ class PlanNode(Value):
     """
 
     kind: ClassVar[str] = ""
-    leaf: ClassVar[bool] = False
     id: str
     key: str
 
@@ -45,7 +44,6 @@ class Leaf(PlanNode):
     """
 
     kind: ClassVar[str] = "step"
-    leaf: ClassVar[bool] = True
     step: Step[Any, Any]
     mode: int
     function: Callable[..., Any]

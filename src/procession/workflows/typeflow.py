@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from inspect import isclass, signature
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Outputs", "Type", "fits", "function_types", "item_type", "name_of"]
+__all__ = ["Outputs", "Type", "fits", "function_types", "item_type", "list_of", "name_of"]
 
 _UNIONS = (Union, types.UnionType)
 
@@ -56,10 +56,10 @@ def fits(given: Type, wanted: Type) -> bool:
     if given is wanted or _unknown(given) or _unknown(wanted):
         return True
     if isinstance(given, Outputs):
-        origin = get_origin(wanted) or wanted
+        origin = _origin(wanted) or wanted
         return not isclass(origin) or origin not in _CONVERTS or origin is dict
     given, wanted = _bare(given), _bare(wanted)
-    given_origin, wanted_origin = get_origin(given), get_origin(wanted)
+    given_origin, wanted_origin = _origin(given), _origin(wanted)
     if given_origin in _UNIONS:
         return any(fits(each, wanted) for each in get_args(given))
     if wanted_origin in _UNIONS:
@@ -73,12 +73,16 @@ def fits(given: Type, wanted: Type) -> bool:
     return _classes_fit(given_origin or given, wanted_origin or wanted) and _arguments_fit(given, wanted)
 
 
+def _origin(type: Type) -> Any:
+    return get_origin(type)
+
+
 def _unknown(type: Type) -> bool:
     return type is None or type is Any or type is object or isinstance(type, TypeVar | str)
 
 
 def _bare(type: Type) -> Type:
-    while get_origin(type) is Annotated:
+    while _origin(type) is Annotated:
         type = get_args(type)[0]
     return getattr(type, "__supertype__", type)  # what a NewType stands for
 
@@ -108,13 +112,11 @@ def _may_convert(given: type, wanted: type) -> bool:
     """
     if hasattr(wanted, "model_fields"):
         return given is dict
-    if hasattr(given, "model_fields"):
-        return False
-    return True
+    return not hasattr(given, "model_fields")
 
 
 def _is_plain(kind: type) -> bool:
-    return not hasattr(kind, "__abstractmethods__") or not kind.__abstractmethods__
+    return not getattr(kind, "__abstractmethods__", None)
 
 
 def _reads_attributes(kind: type) -> bool:
@@ -124,7 +126,7 @@ def _reads_attributes(kind: type) -> bool:
 
 def _arguments_fit(given: Type, wanted: Type) -> bool:
     wanted_arguments, given_arguments = get_args(wanted), get_args(given)
-    origin = get_origin(wanted)
+    origin = _origin(wanted)
     if len(given_arguments) != len(wanted_arguments) or not isclass(origin) or Ellipsis in wanted_arguments:
         return True
     if not issubclass(origin, Collection) and origin not in (list, dict, tuple, set, frozenset):
@@ -141,7 +143,7 @@ def item_type(given: Type) -> tuple[bool, Type]:
         return True, None
     if isinstance(given, Outputs):
         return False, None
-    origin = get_origin(given)
+    origin = _origin(given)
     if origin in _UNIONS:
         found = [item_type(each) for each in get_args(given)]
         return any(can for can, _ in found), None
@@ -153,6 +155,13 @@ def item_type(given: Type) -> tuple[bool, Type]:
         one = len(arguments) == 1 or (len(arguments) == 2 and arguments[1] is Ellipsis)
         return True, arguments[0] if one else None
     return False, None
+
+
+def list_of(item: Type) -> Type:
+    """
+    Return the type of a list of items of a type that may be unknown.
+    """
+    return list if item is None or isinstance(item, Outputs) else list[item]
 
 
 def function_types(function: Callable[..., Any]) -> tuple[Type, Type]:

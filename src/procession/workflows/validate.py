@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from procession.errors import Finding
 from procession.steps.step import Step
+from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.graph import find_cycle, in_order
 from procession.workflows.nodes import (
     BranchNode,
@@ -23,28 +24,9 @@ from procession.workflows.nodes import (
     Pick,
     StepNode,
 )
-from procession.workflows.typeflow import Outputs, Type, fits, function_types, item_type, name_of
+from procession.workflows.typeflow import Outputs, Type, fits, function_types, item_type, list_of, name_of
 
-__all__ = ["Check", "Checked", "find", "output_type", "register_check"]
-
-
-class Checked(Protocol):
-    """
-    What is checked: a workflow.
-    """
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def input_type(self) -> Any: ...
-    @property
-    def nodes(self) -> tuple[Node, ...]: ...
-    @property
-    def explicit(self) -> bool: ...
-    @property
-    def committed(self) -> bool: ...
-    @property
-    def source(self) -> str | None: ...
+__all__ = ["Check", "find", "output_type", "register_check"]
 
 
 Check: TypeAlias = Callable[[Any], Iterable[Finding]]
@@ -62,7 +44,7 @@ def register_check(check: Check) -> Check:
     return check
 
 
-def find(workflow: Checked) -> list[Finding]:
+def find(workflow: WorkflowDefinition) -> list[Finding]:
     """
     Return everything wrong with *workflow*, errors and warnings, in the order of its nodes.
     """
@@ -81,7 +63,7 @@ def find(workflow: Checked) -> list[Finding]:
     return finder.findings
 
 
-def output_type(workflow: Checked) -> Type:
+def output_type(workflow: WorkflowDefinition) -> Type:
     """
     Return the type of the workflow's output, or ``None`` where it is not known.
     """
@@ -92,7 +74,7 @@ def output_type(workflow: Checked) -> Type:
 
 
 class _Finder:
-    def __init__(self, workflow: Checked) -> None:
+    def __init__(self, workflow: WorkflowDefinition) -> None:
         self.workflow = workflow
         self.findings: list[Finding] = []
 
@@ -186,7 +168,7 @@ class _Finder:
             if not is_list:
                 self.mismatch(node, current, list, "foreach() needs a list: put a map() before it")
             made = self.step(node.body, item)
-            known[node.id] = list[made] if made is not None and not isinstance(made, Outputs) else list
+            known[node.id] = list_of(made)
             return known[node.id]
         if isinstance(node, LoopNode):
             made = self.step(node.body, current)

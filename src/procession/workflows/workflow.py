@@ -4,13 +4,13 @@ Workflow: steps joined to a pipeline.  A definition only: a ``Runtime`` runs it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
 from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, StepContext, SupportsStep, as_step
+from procession.workflows.caller import caller
 from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import (
@@ -123,7 +123,7 @@ class Workflow(Generic[In, Out]):
                 yield child.step
                 body = child.step.body
                 if isinstance(body, Workflow):
-                    yield from cast("Workflow[Any, Any]", body).walk_steps()
+                    yield from body.walk_steps()
 
     def as_step(self) -> Step[In, Out]:
         """
@@ -157,10 +157,9 @@ class Workflow(Generic[In, Out]):
 
         With *on* it takes part only in phases of those hooks.
         """
-        frame = sys._getframe(1)
-        made = _step(step)
+        made = as_step(step)
         hooks = frozenset(on) if on is not None else None
-        return self._fluent(StepNode(made.id, (frame.f_code.co_filename, frame.f_lineno), made, hooks))
+        return self._fluent(StepNode(made.id, caller(), made, hooks))
 
     @overload
     def parallel(
@@ -187,7 +186,7 @@ class Workflow(Generic[In, Out]):
         A value that can be forked is forked for each, and put together again by *merge* unless a ``map`` follows.
         The first block or failure cancels the others, unless told to ``"wait"``.
         """
-        place = _place()
+        place = caller()
         arms = tuple(_arm_node(each, place) for each in steps)
         return self._fluent(ParallelNode(id or self._name("parallel"), place, arms, merge, on_block, on_failure))
 
@@ -219,7 +218,7 @@ class Workflow(Generic[In, Out]):
         An arm is a pair of a condition and a step, or ``arm(step, when=..., on=...)``.  Where none holds, *default*
         runs; without one that is an error, or the value passes through with ``on_no_match="skip"``.
         """
-        place = _place()
+        place = caller()
         made: list[ArmNode] = []
         for each in arms:
             spec = each if isinstance(each, Arm) else Arm(each[1], each[0])
@@ -253,7 +252,7 @@ class Workflow(Generic[In, Out]):
             raise DefinitionError(
                 f"{function!r} cannot map a value", hint='give a function of the value, or pick("step-id")'
             )
-        return self._fluent(MapNode(id or self._name("map"), _place(), function, allow_drop))
+        return self._fluent(MapNode(id or self._name("map"), caller(), function, allow_drop))
 
     def foreach(
         self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1
@@ -263,11 +262,11 @@ class Workflow(Generic[In, Out]):
 
         *concurrency* may be a function of the list.
         """
-        place = _place()
+        place = caller()
         body = _arm_node(step, place)
         if not callable(concurrency) and concurrency < 1:
             raise DefinitionError(f"foreach {body.id!r} has concurrency {concurrency}", hint="it needs at least 1")
-        return cast("Any", self._fluent(ForeachNode(body.id, place, body, concurrency)))
+        return self._fluent(ForeachNode(body.id, place, body, concurrency))
 
     def do_while(
         self, step: SupportsStep[Out, Out], condition: Condition[Out], *, max_iterations: int | None = None
@@ -277,7 +276,7 @@ class Workflow(Generic[In, Out]):
 
         More than *max_iterations* fail the run.
         """
-        return self._loop(step, condition, False, max_iterations, _place())
+        return self._loop(step, condition, False, max_iterations, caller())
 
     def do_until(
         self, step: SupportsStep[Out, Out], condition: Condition[Out], *, max_iterations: int | None = None
@@ -287,13 +286,13 @@ class Workflow(Generic[In, Out]):
 
         More than *max_iterations* fail the run.
         """
-        return self._loop(step, condition, True, max_iterations, _place())
+        return self._loop(step, condition, True, max_iterations, caller())
 
     def sleep(self, seconds: float | Callable[[Out], float], *, id: str | None = None) -> Workflow[In, Out]:
         """
         Wait for *seconds*, a number or a function of the value, which passes through.
         """
-        return cast("Any", self._fluent(SleepNode(id or self._name("sleep"), _place(), seconds)))
+        return self._fluent(SleepNode(id or self._name("sleep"), caller(), seconds))
 
     def add(
         self, step: SupportsStep[Any, Any] | Callable[..., Any], after: Sequence[str | Thing] = ()
@@ -311,10 +310,10 @@ class Workflow(Generic[In, Out]):
                 hint="put one of the two into a workflow of its own and add that",
             )
         self._explicit = True
-        made = _step(step)
-        names = tuple(each if isinstance(each, str) else _step(each).id for each in after)
-        self._append(StepNode(made.id, _place(), made, None, names))
-        return cast("Any", self)
+        made = as_step(step)
+        names = tuple(each if isinstance(each, str) else as_step(each).id for each in after)
+        self._append(StepNode(made.id, caller(), made, None, names))
+        return cast("Workflow[In, Any]", self)
 
     def commit(self) -> Workflow[In, Out]:
         """
@@ -347,7 +346,7 @@ class Workflow(Generic[In, Out]):
                 hint="put one of the two into a workflow of its own and add that",
             )
         self._append(node)
-        return cast("Any", self)
+        return cast("Workflow[In, Any]", self)
 
     def _name(self, kind: str) -> str:
         number = self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -355,28 +354,19 @@ class Workflow(Generic[In, Out]):
 
     def _loop(
         self, step: Thing, condition: Condition[Any], until: bool, most: int | None, place: tuple[str, int]
-    ) -> Any:
+    ) -> Workflow[In, Any]:
         body = _arm_node(step, place)
         if most is not None and most < 1:
             raise DefinitionError(f"loop {body.id!r} has max_iterations={most}", hint="it needs at least 1")
         return self._fluent(LoopNode(body.id, place, body, condition, until, most))
 
 
-def _step(thing: Thing) -> Step[Any, Any]:
-    return cast("Step[Any, Any]", thing) if type(thing) is Step else as_step(thing)
-
-
 def _arm_node(thing: Any, place: tuple[str, int]) -> StepNode:
     on = None
     if isinstance(thing, Arm):
         thing, on = thing.thing, thing.on
-    made = _step(thing)
+    made = as_step(thing)
     return StepNode(made.id, place, made, on)
-
-
-def _place() -> tuple[str, int]:
-    frame = sys._getframe(2)
-    return frame.f_code.co_filename, frame.f_lineno
 
 
 def check(workflow: Workflow[Any, Any]) -> list[Finding]:
@@ -415,5 +405,5 @@ def create_workflow(
     >>> create_workflow("loud", str).then(shout).commit()
     Workflow('loud', 1 nodes)
     """
-    file, line = _place()
+    file, line = caller()
     return Workflow(id, input_type, kind=kind, description=description, reducers=reducers, source=f"{file}:{line}")

@@ -61,4 +61,6 @@ async def test_overlay_of_a_run() -> None:
     """With a run, nodes carry the sign and the time in their label, and a colour besides."""
     workflow = create_workflow("chain", kind="processor").then(Blocker()).commit()
     result = await Runtime().run(workflow, InputPayload(MessageList([Message.user("stop")])))
-    assert re.search(r'n1 \[label="processor:blocker\\nin\\n✗ blocked .*color="#e69f00"', draw(workflow, "dot", run=result))
+    assert re.search(
+        r'n1 \[label="processor:blocker\\nin\\n✗ blocked .*color="#e69f00"', draw(workflow, "dot", run=result)
+    )

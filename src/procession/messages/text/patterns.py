@@ -29,7 +29,7 @@ class Rule:
     matched again and again from where the first one ended, as far as it goes.
 
     *context* is a pattern of words, sought in the *near* characters before the finding: with it the finding has
-    *context_score*, without it *score*.  *needs* are characters of which every match has at least one.
+    *context_score*, without it *score*; where *unless* is found there, it is none.  *needs* are characters of which every match has at least one.
 
     >>> rule = Rule("ticket", r"\\bT-[0-9]{4}\\b")
     >>> rule.reach.width
@@ -38,7 +38,7 @@ class Rule:
 
     __slots__ = (
         "budgeted", "check", "context", "context_score", "group", "name", "near", "needs", "pattern", "reach",
-        "replacement", "score", "tail", "tail_width", "trim", "type",
+        "replacement", "score", "tail", "tail_width", "trim", "type", "unless",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Rule:
         trim: str = "",
         tail: str | None = None,
         context: str | None = None,
+        unless: str | None = None,
         near: int = _WORDS_LIMIT,
         score: float = 1.0,
         context_score: float = 1.0,
@@ -75,7 +76,8 @@ class Rule:
         self.tail: Any = engine.compile(tail, flags) if tail is not None else None
         self.tail_width = reach_of(tail, flags).width if tail is not None else 0
         self.context = re.compile(context, re.IGNORECASE) if context is not None else None
-        self.near = near if context is not None else 0
+        self.unless = re.compile(unless, re.IGNORECASE) if unless is not None else None
+        self.near = near if context is not None or unless is not None else 0
         self.score = score
         self.context_score = context_score
         self.needs = needs

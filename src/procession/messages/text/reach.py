@@ -47,6 +47,9 @@ class Reach(Value):
     """All characters that it can step over, or ``None`` where they are too many to list."""
     breaks: str
     """Common characters that it cannot step over."""
+    head: re.Pattern[str] | None
+    """What every match begins with, where that is more than any character."""
+    head_width: int
     risky: bool
     """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
 
@@ -73,10 +76,13 @@ class Reach(Value):
         else:
             for character in self.breaks:
                 found = max(found, text.rfind(character, found) + 1)
-        return min(found, size)
+        if self.head is None or found >= size:
+            return min(found, size)
+        begun = self.head.search(text, found)
+        return max(found, min(size - self.head_width + 1, begun.start() if begun is not None else size))
 
 
-BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", True)
+BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", None, 0, True)
 """Of a pattern that cannot be read."""
 
 
@@ -100,6 +106,7 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
         return BLIND
     walk = _Walk()
     _, look = walk.measure(parsed, parsed.state.flags)
+    head, head_width = (None, 0) if has_properties else _head_of(parsed, parsed.state.flags)
     if has_properties:
         walk.characters = None
         walk.passable = set(_PROBES)
@@ -108,6 +115,8 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
         min(walk.behind, UNBOUNDED),
         None if walk.characters is None else "".join(sorted(walk.characters)),
         "".join(probe for probe in _PROBES if probe not in walk.passable),
+        head,
+        head_width,
         walk.risky,
     )
 
@@ -301,3 +310,82 @@ def _varies(items: Any) -> bool:
     """
     low, high = items.getwidth()
     return bool(low != high)
+
+
+# --- what every match begins with ------------------------------------------------
+
+_CATEGORIES = {
+    "CATEGORY_DIGIT": r"\d", "CATEGORY_NOT_DIGIT": r"\D", "CATEGORY_SPACE": r"\s", "CATEGORY_NOT_SPACE": r"\S",
+    "CATEGORY_WORD": r"\w", "CATEGORY_NOT_WORD": r"\W",
+}  # fmt: skip
+_LONGEST_HEAD = 24
+
+
+def _head_of(items: Any, flags: int) -> tuple[re.Pattern[str] | None, int]:
+    """
+    Return a pattern that matches wherever *items* do, made of their beginning, and its width.
+    """
+    text, width, _ = _head(items)
+    if not width or len(text) > 4000:
+        return None, 0
+    kept = flags & (re.IGNORECASE | re.ASCII | re.DOTALL)
+    return re.compile(text, kept), width
+
+
+def _head(items: Any) -> tuple[str, int, bool]:
+    """
+    Write the fixed beginning of *items* as a pattern: its text, its width, and whether that is all of them.
+    """
+    text, width = "", 0
+    for op, value in items:
+        if width >= _LONGEST_HEAD:
+            return text, width, False
+        match str(op):
+            case "LITERAL":
+                text += re.escape(chr(value))
+                width += 1
+            case "IN" if (written := _written(value)) is not None:
+                text += written
+                width += 1
+            case "SUBPATTERN" if not value[1] and not value[2]:
+                inner, added, whole = _head(value[3])
+                text, width = text + inner, width + added
+                if not whole:
+                    return text, width, False
+            case "BRANCH":
+                arms = [_head(arm) for arm in value[1]]
+                if all(arm[1] for arm in arms):
+                    text += f"(?:{'|'.join(arm[0] for arm in arms)})"
+                    width += max(arm[1] for arm in arms)
+                return text, width, False
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                least, most, inner_items = value
+                inner, added, whole = _head(inner_items)
+                if least and added:
+                    text, width = f"{text}(?:{inner})" + (f"{{{least}}}" if whole and added * least <= 99 else ""), (
+                        width + added * (least if whole and added * least <= 99 else 1)
+                    )
+                if not (whole and least == most and added * least <= 99):
+                    return text, width, False
+            case "AT" | "ASSERT" | "ASSERT_NOT":
+                continue
+            case _:
+                return text, width, False
+    return text, width, True
+
+
+def _written(items: Any) -> str | None:
+    out = ""
+    for op, value in items:
+        match str(op):
+            case "NEGATE":
+                out += "^"
+            case "LITERAL":
+                out += re.escape(chr(value))
+            case "RANGE":
+                out += f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
+            case "CATEGORY" if str(value) in _CATEGORIES:
+                out += _CATEGORIES[str(value)]
+            case _:
+                return None
+    return f"[{out}]"

@@ -163,15 +163,21 @@ class RuleLane:
         """
         if rule.trim:
             end = start + len(view[start:end].rstrip(rule.trim))
-        accepted = end > start and (rule.check is None or rule.check(view[start:end]))
-        if end > start and (accepted or self._explain):
+        if end <= start:
+            return False
+        near = max(0, start - rule.near)
+        rejected = ""
+        if rule.check is not None and not rule.check(view[start:end]):
+            rejected = getattr(rule.check, "__name__", "check")
+        elif rule.unless is not None and rule.unless.search(view, near, start):
+            rejected = "context"
+        if not rejected or self._explain:
             score = rule.score
-            if rule.context is not None and rule.context.search(view, max(0, start - rule.near), start):
+            if rule.context is not None and rule.context.search(view, near, start):
                 score = rule.context_score
-            rejected = "" if accepted else getattr(rule.check, "__name__", "check")
             place = self._offsets.span(start, end)
             self._found.append(Span(*place, rule.type, rule.name, score, rule.replacement, rejected))
-        return accepted
+        return not rejected
 
 
 def _has_any(view: str, signs: str, start: int) -> bool:

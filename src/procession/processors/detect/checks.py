@@ -10,7 +10,7 @@ import ipaddress
 import re
 
 __all__ = [
-    "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "ip_address", "luhn", "nino", "social_security",
+    "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "ip_address", "luhn", "nino", "social_security",
     "steuer_id",
 ]  # fmt: skip
 
@@ -68,7 +68,7 @@ def card_number(text: str) -> bool:
     return False
 
 
-_IBAN_LENGTHS = {
+IBAN_LENGTHS = {
     "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29,
     "BY": 28, "CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29,
     "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22, "GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28,
@@ -90,16 +90,9 @@ def iban(text: str) -> bool:
     (True, False)
     """
     plain = _NOT_ALNUM.sub("", text).upper()
-    if _IBAN_LENGTHS.get(plain[:2]) != len(plain) or not plain.isascii():
+    if IBAN_LENGTHS.get(plain[:2]) != len(plain) or not plain.isascii():
         return False
     return int("".join(str(int(character, 36)) for character in plain[4:] + plain[:4])) % 97 == 1
-
-
-def iban_length(country: str) -> int | None:
-    """
-    Return how long the account numbers of a country are, or ``None`` where it has none.
-    """
-    return _IBAN_LENGTHS.get(country.upper())
 
 
 def social_security(text: str) -> bool:

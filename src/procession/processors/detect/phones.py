@@ -1,0 +1,153 @@
+"""
+Telephone numbers: candidates by shape, decided by the numbering plans of ``phonenumbers`` where it is installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from procession.messages.text.patterns import Rule
+from procession.processors.detect.words import PHONE
+
+__all__ = ["REGIONS", "phone_rules"]
+
+REGIONS = (
+    "GB", "US", "DE", "FR", "ES", "IT", "NL", "BE", "AT", "CH", "SE", "AU", "IE", "JP", "IN", "BR", "PT", "PL", "RU",
+    "TR", "CN", "KR", "ZA", "NZ", "MX",
+)  # fmt: skip
+"""Whose national ways of writing are understood, unless the caller says otherwise."""
+
+_DIGITS = "0123456789"
+_NOT_DIGIT = re.compile(r"[^0-9]")
+_NOT_PRECEDED = r"(?<![0-9A-Za-z_+])(?<![0-9][.,:/-])(?<![A-Za-z]-)"
+_NOT_FOLLOWED = r"(?![0-9A-Za-z_])(?![.,:/-][0-9])"
+_NO_DATE = (
+    r"(?!(?:0?[1-9]|[12][0-9]|3[01])[./ -](?:0?[1-9]|1[0-2])[./ -](?:19|20)[0-9]{2}(?![0-9]))"
+    r"(?!(?:19|20)[0-9]{2}[./-](?:0[1-9]|1[0-2])[./-])"
+)
+_GAP = r"[ ().\-/\u00a0]{0,3}"
+
+
+def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
+    """
+    Return the rules for telephone numbers, of which those without a country code are understood as in *regions*.
+    """
+    places = tuple(regions)
+
+    def international(text: str) -> bool:
+        return _is_international(text)
+
+    def national(text: str) -> bool:
+        return _is_national(text, places)
+
+    def plausible(text: str) -> bool:
+        return 7 <= len(_digits(text)) <= 11
+
+    return (
+        Rule(
+            "phone-international",
+            _NOT_PRECEDED + rf"(?:\+|00(?=[ 1-9])) ?[1-9](?:{_GAP}[0-9]){{6,14}}" + r"(?![0-9])",
+            type="phone",
+            check=international,
+            needs=_DIGITS,
+            score=0.9,
+        ),
+        Rule(
+            "phone-grouped",  # (212) 555-0147, 212-555-0147, 212.555.0147
+            _NOT_PRECEDED
+            + r"(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}"
+            + _NOT_FOLLOWED,
+            type="phone",
+            needs=_DIGITS,
+            score=0.7,
+            context=PHONE,
+            context_score=0.9,
+        ),
+        Rule(
+            "phone-trunk",  # 0171/39 200 47, 020 7946 0958
+            _NOT_PRECEDED + _NO_DATE + r"(?:\(0[1-9][0-9]{0,4}\)|0[1-9][0-9]{0,5})(?:[ ./-]{1,3}[0-9]{1,8}){1,5}" + _NOT_FOLLOWED,
+            type="phone",
+            check=national,
+            needs="0",
+            unless=r"(?<![0-9])[0-9]{4} \Z",
+            score=0.7,
+            context=PHONE,
+            context_score=0.9,
+        ),
+        Rule(
+            "phone-area",  # (11) 91234-5678
+            _NOT_PRECEDED + r"\([0-9]{2,4}\) ?[0-9]{3,5}[ -][0-9]{3,4}" + _NOT_FOLLOWED,
+            type="phone",
+            check=plausible,
+            needs="(",
+            score=0.6,
+            context=PHONE,
+            context_score=0.9,
+        ),
+        Rule(
+            "phone-plain",  # 612 345 678 or 07700900461, where the text speaks of calling
+            _NOT_PRECEDED + _NO_DATE + r"[0-9](?:[ .-]{0,2}[0-9]){6,11}" + _NOT_FOLLOWED,
+            type="phone",
+            check=national,
+            needs=_DIGITS,
+            score=0.2,
+            context=rf"(?:{PHONE})[^0-9\n]{{0,32}}\Z",
+            context_score=0.8,
+        ),
+    )
+
+
+def _digits(text: str) -> str:
+    return _NOT_DIGIT.sub("", text)
+
+
+@lru_cache(maxsize=4096)
+def _is_international(text: str) -> bool:
+    """
+    Whether *text*, which begins with + or 00, is a number of some country's plan, or as long as one of it.
+    """
+    digits = _digits(text)
+    if text.startswith("00"):
+        digits = digits[2:]
+    if not 7 <= len(digits) <= 15:
+        return False
+    library = _library()
+    if library is None:
+        return True
+    try:
+        number = library.parse("+" + digits)
+    except library.NumberParseException:
+        return False
+    return bool(library.is_possible_number(number) if text.startswith("+") else library.is_valid_number(number))
+
+
+@lru_cache(maxsize=4096)
+def _is_national(text: str, regions: tuple[str, ...]) -> bool:
+    """
+    Whether *text* is a number of one of *regions*, as it is dialled there.
+    """
+    digits = _digits(text)
+    if not 8 <= len(digits) <= 12 or len(set(digits)) < 3:
+        return False
+    library = _library()
+    if library is None:
+        return True
+    for region in regions:
+        try:
+            number = library.parse(digits, region)
+        except library.NumberParseException:
+            continue
+        if library.is_valid_number_for_region(number, region):
+            return True
+    return False
+
+
+def _library() -> Any:
+    try:
+        import phonenumbers
+    except ImportError:
+        return None
+    return phonenumbers

@@ -1,0 +1,415 @@
+"""
+Personal data that can be told from its form: patterns, checksums, and words nearby.
+
+Names and postal addresses cannot, and are found by a model only (``llm.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from procession.errors import ProcessorDefinitionError
+from procession.messages.text.patterns import Rule
+from procession.processors.detect import checks, words
+from procession.processors.detect.phones import REGIONS, phone_rules
+from procession.processors.detect.secrets import SECRETS
+from procession.processors.detect.wallets import bech32, bitcoin_address, ethereum_address
+
+__all__ = ["MODEL_TYPES", "OFFLINE_TYPES", "pii_rules"]
+
+_DIGITS = "0123456789"
+_NOT_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
+_NOT_WORD_AFTER = r"(?![A-Za-z0-9_])"
+
+
+# --- addresses of mail and of the web ----------------------------------------------
+
+_FILE_ENDINGS = frozenset(
+    "png jpg jpeg gif svg webp bmp ico css scss js mjs ts tsx jsx json yaml yml toml xml html htm pdf mp3 mp4 mov zip gz exe dll".split()
+)
+_LOCAL = r"[A-Za-z0-9_\u00c0-\u024f]"
+_LOCAL_MORE = r"[A-Za-z0-9_.%+'&\u00c0-\u024f-]"
+_LABEL = r"[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,38}[A-Za-z0-9\u00c0-\u024f])?"
+
+
+def no_file_name(text: str) -> bool:
+    """
+    Whether the end of an address is no file ending, as in ``icon@2x.png``.
+    """
+    return text.rpartition(".")[2].lower() not in _FILE_ENDINGS and ".." not in text
+
+
+_EMAIL = (
+    Rule(
+        "email",
+        rf"(?<![A-Za-z0-9_.%+\u00c0-\u024f-]){_LOCAL}(?:{_LOCAL_MORE}{{0,62}}[A-Za-z0-9_+\u00c0-\u024f-])?"
+        rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]|-[A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
+        check=no_file_name,
+        needs="@",
+        unless=r"://[^\s/@]{0,60}\Z",
+    ),
+    Rule(
+        "email-cyrillic",
+        r"(?<![\w.+-])[\u0400-\u04ffA-Za-z0-9][\u0400-\u04ffA-Za-z0-9_.+-]{0,62}@(?:[\u0400-\u04ffA-Za-z0-9-]{1,40}\.){1,4}[\u0400-\u04ff]{2,12}(?!\w)",
+        type="email",
+        needs="@",
+    ),
+    Rule(
+        "email-spelled",  # eva [at] example [dot] net
+        rf"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{{0,40}} ?[\[({{<] ?(?:at|@) ?[\])}}>] ?"
+        r"[A-Za-z0-9-]{1,40}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?|\.)[A-Za-z0-9-]{2,40}){1,3}"
+        + _NOT_WORD_AFTER,
+        type="email",
+        needs="[({<",
+        score=0.9,
+    ),
+)
+
+_URL_CHARACTER = r"[^\s<>\"'`()\[\]{}|\\^\u2026\u00ab\u00bb\u2018-\u201f\u2039\u203a\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3]"
+_URL = (
+    Rule(
+        "url",
+        rf"(?i)(?<![A-Za-z0-9+.-])(?:https?|ftps?|sftp|wss?|ssh|git|mongodb(?:\+srv)?|postgres(?:ql)?|mysql|rediss?|amqps?)://{_URL_CHARACTER}{{2}}",
+        tail=rf"{_URL_CHARACTER}|\([^\s()<>\"]{{0,60}}\)|\[[^\s\[\]<>\"]{{0,60}}\]",
+        trim=".,;:!?*_-",
+        needs=":",
+    ),
+    Rule(
+        "url-www",
+        rf"(?i)(?<![A-Za-z0-9+./@-])www\.[a-z0-9-]{{2,60}}\.(?=[a-z]){_URL_CHARACTER}",
+        type="url",
+        tail=rf"{_URL_CHARACTER}|\([^\s()<>\"]{{0,60}}\)",
+        trim=".,;:!?*_-",
+        needs=".",
+    ),
+)
+
+# --- computers -----------------------------------------------------------------------
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_NO_ADDRESS = re.compile(r"255\.255\.|0\.0\.0\.0\Z")
+
+
+def not_a_version(text: str) -> bool:
+    """
+    Whether one of the four numbers is too large for the usual version number, and they are no network mask.
+    """
+    return max(int(part) for part in text.split(".")) > 31 and not _NO_ADDRESS.match(text)
+
+
+def not_a_mask(text: str) -> bool:
+    """
+    Whether the four numbers are no network mask.
+    """
+    return not _NO_ADDRESS.match(text)
+
+
+def ipv6(text: str) -> bool:
+    """
+    Whether it is an address of version 6 with a digit in it, so that no word is taken for one.
+    """
+    return any(character.isdigit() for character in text) and text not in ("::", "::0") and checks.ip_address(text)
+
+
+_IPV4 = r"(?<![A-Za-z0-9_.])(?<![0-9]-)" + rf"{_OCTET}(?:\.{_OCTET}){{3}}(?![0-9A-Za-z_]|\.[0-9]|-[0-9])"
+_VERSION_BEFORE = rf"(?:{words.VERSION})[^0-9\n]{{0,16}}(?:[0-9][0-9.]{{1,14}}[^0-9\n]{{1,28}})?\Z"
+_IP = (
+    Rule("ipv4", _IPV4, type="ip-address", check=not_a_version, needs=".", score=0.8, unless=_VERSION_BEFORE),
+    Rule(
+        "ipv4-small",
+        _IPV4,
+        type="ip-address",
+        check=not_a_mask,
+        needs=".",
+        score=0.2,
+        context=rf"(?:{words.ADDRESS})[^0-9\n]{{0,10}}\Z",
+        context_score=0.7,
+        unless=_VERSION_BEFORE,
+    ),
+    Rule(
+        "ipv4-port",
+        r"(?<![A-Za-z0-9_.])" + rf"{_OCTET}(?:\.{_OCTET}){{3}}(?=:[0-9]{{2,5}}(?![0-9])|/[0-9]{{1,2}}(?![0-9.]))",
+        type="ip-address",
+        check=not_a_mask,
+        needs=".",
+        score=0.8,
+    ),
+    Rule(
+        "ipv6",
+        r"(?<![A-Za-z0-9_:.])(?:[0-9A-Fa-f]{1,4}:|:(?=:)){1,8}(?::?[0-9A-Fa-f]{1,4}|:)"
+        r"(?::[0-9A-Fa-f]{1,4}){0,7}(?::[0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?:\.[0-9]{1,3}){3})?(?![A-Za-z0-9_:])",
+        type="ip-address",
+        check=ipv6,
+        needs=":",
+        score=0.9,
+    ),
+)
+_UUID = (
+    Rule(
+        "uuid",
+        r"(?<![0-9A-Za-z-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z]|-[0-9A-Za-z])",
+        needs="-",
+    ),
+)
+
+# --- money ---------------------------------------------------------------------------
+
+_SEPARATOR = r"(?:[ .-]|[ ]?\n[> ]{0,3}|  )?"
+_CARD = (
+    Rule(
+        "credit-card",
+        r"(?<![0-9A-Za-z_])(?<![0-9][.,-])"
+        rf"(?:[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{1,4}}(?:{_SEPARATOR}[0-9]{{1,3}})?"
+        rf"|[0-9]{{4}}{_SEPARATOR}[0-9]{{6}}{_SEPARATOR}[0-9]{{4,5}})(?![0-9A-Za-z_]|[.,-][0-9])",
+        check=checks.card_number,
+        needs=_DIGITS,
+    ),
+    Rule(
+        "credit-card-16",  # where other digits follow: an expiry date, a security code
+        rf"(?<![0-9A-Za-z_])(?<![0-9][.,-])[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}(?![0-9A-Za-z_]|-[0-9]|[.][0-9])",
+        type="credit-card",
+        check=checks.card_number,
+        needs=_DIGITS,
+    ),
+)
+
+
+def _iban_rule() -> Rule:
+    by_length: dict[int, list[str]] = {}
+    for country, length in checks.IBAN_LENGTHS.items():
+        by_length.setdefault(length, []).append(country)
+    arms = "|".join(
+        f"(?:{'|'.join(sorted(countries))})[ -]?[0-9]{{2}}(?:[ .-]?[A-Za-z0-9]){{{length - 4}}}"
+        for length, countries in sorted(by_length.items())
+    )
+    return Rule(
+        "iban", rf"(?i){_NOT_WORD_BEFORE}(?:{arms}){_NOT_WORD_AFTER}", check=checks.iban, needs=_DIGITS
+    )
+
+
+_WALLET = (
+    Rule(
+        "bitcoin",
+        r"(?<![A-Za-z0-9_])[13LMDTA9][1-9A-HJ-NP-Za-km-z]{25,34}(?![A-Za-z0-9_])",
+        type="crypto-wallet",
+        check=bitcoin_address,
+        needs=_DIGITS,
+    ),
+    Rule(
+        "bitcoin-bech32",
+        r"(?<![A-Za-z0-9_])(?:bc1|tb1|ltc1|BC1|LTC1)[02-9ac-hj-np-zAC-HJ-NP-Z]{11,71}(?![A-Za-z0-9_])",
+        type="crypto-wallet",
+        check=bech32,
+        needs="1",
+    ),
+    Rule(
+        "ethereum",
+        r"(?<![A-Za-z0-9_])0x[0-9a-fA-F]{40}(?![A-Za-z0-9_])",
+        type="crypto-wallet",
+        check=ethereum_address,
+        needs="x",
+    ),
+)
+
+# --- people --------------------------------------------------------------------------
+
+_NUMBER_BEFORE = r"(?<![0-9A-Za-z_])(?<![0-9][.,/-])(?<![A-Za-z]-)"
+_NUMBER_AFTER = r"(?![0-9A-Za-z_]|[.,/-][0-9])"
+_SSN_WORDS = r"\bssn\b|social sec|\bs\.s\.n|\bsocial\b"
+_SSN = (
+    Rule(
+        "ssn",
+        rf"{_NUMBER_BEFORE}[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}{_NUMBER_AFTER}",
+        check=checks.social_security,
+        needs="-",
+        score=0.8,
+    ),
+    Rule(
+        "ssn-plain",
+        rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{2}}[ .]?[0-9]{{4}}{_NUMBER_AFTER}",
+        type="ssn",
+        check=checks.social_security,
+        needs=_DIGITS,
+        score=0.2,
+        context=rf"(?:{_SSN_WORDS})[^0-9\n]{{0,60}}\Z",
+        context_score=0.8,
+        near=80,
+    ),
+)
+_DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
+_MONTH = r"(?:0?[1-9]|1[0-2])"
+_YEAR = r"(?:19|20)[0-9]{2}"
+_DATE = (
+    rf"{_DAY}[./ -]{{1,2}}{_MONTH}[./ -]{{1,2}}(?:{_YEAR}|[0-9]{{2}})(?![0-9])"
+    rf"|{_MONTH}/{_DAY}/(?:{_YEAR}|[0-9]{{2}})(?![0-9])"
+    rf"|{_YEAR}[./-]{_MONTH}[./-]{_DAY}(?![0-9])"
+    rf"|{_YEAR} ?[年년] ?{_MONTH} ?[月월] ?{_DAY} ?[日일]"
+    rf"|{_DAY}(?:st|nd|rd|th|er|\.|º|ª|°)?,? {{0,2}}(?:of |de |d'|den )?(?:{words.MONTHS})\.?,? {{0,2}}(?:of |de |del |do )?'?(?:{_YEAR}|[0-9]{{2}})"
+    r"(?![0-9])(?: года| г\.| року)?"
+    rf"|(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
+    rf"|{_YEAR}\.? {{1,2}}(?:{words.MONTHS}|január|február|március|április|május|június|július|augusztus|szeptember|október|november|december) {{1,2}}{_DAY}\.?"
+    rf"|{_DAY}[ -](?:{words.MONTHS})[ -]{_YEAR}(?![0-9])"
+)
+_BIRTH_BEFORE = rf"(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! [A-ZА-Я])|\n(?!\n)){{0,44}}\Z"
+_DATE_OF_BIRTH = (
+    Rule(
+        "date-of-birth",
+        rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})",
+        needs=_DIGITS,
+        score=0.1,
+        context=_BIRTH_BEFORE,
+        context_score=0.9,
+        near=76,
+    ),
+    Rule(
+        "date-of-birth-after",
+        rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})(?=[ ]?[(,]? ?(?:dob\b|date of birth|生まれ|生|出生|geboren\b|doğumlu|생\b))",
+        type="date-of-birth",
+        needs=_DIGITS,
+        score=0.9,
+    ),
+)
+_NINO = (
+    Rule(
+        "uk-nino",
+        rf"(?i){_NOT_WORD_BEFORE}[a-z]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[a-d]{_NOT_WORD_AFTER}",
+        check=checks.nino,
+        needs=_DIGITS,
+        score=0.8,
+    ),
+)
+_DNI = (
+    Rule(
+        "es-dni",
+        rf"(?i){_NUMBER_BEFORE}(?:[0-9]{{8}}|[0-9]{{1,2}}\.[0-9]{{3}}\.[0-9]{{3}})[ -]?[a-z]{_NOT_WORD_AFTER}",
+        check=checks.dni_or_nie,
+        needs=_DIGITS,
+        score=0.8,
+    ),
+    Rule(
+        "es-nie",
+        rf"(?i){_NOT_WORD_BEFORE}[xyz][ -]?[0-9]{{7}}[ -]?[a-z]{_NOT_WORD_AFTER}",
+        type="es-dni",
+        check=checks.dni_or_nie,
+        needs=_DIGITS,
+        score=0.8,
+    ),
+)
+_CPF = (
+    Rule(
+        "br-cpf",
+        rf"{_NUMBER_BEFORE}[0-9]{{3}}\.[0-9]{{3}}\.[0-9]{{3}}[-/][0-9]{{2}}{_NUMBER_AFTER}",
+        check=checks.cpf,
+        needs=_DIGITS,
+    ),
+    Rule(
+        "br-cpf-plain",
+        rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{3}}[ .]?[0-9]{{3}}[ -]?[0-9]{{2}}{_NUMBER_AFTER}",
+        type="br-cpf",
+        check=checks.cpf,
+        needs=_DIGITS,
+        score=0.2,
+        context=r"\bcpf\b[^0-9\n]{0,40}\Z",
+        context_score=0.9,
+    ),
+)
+_STEUER_WORDS = r"steuer|\bidnr|identifikationsn|\btax\b|\btin\b|finanzamt|fiscal"
+_STEUER = (
+    Rule(
+        "de-steuer-id",
+        rf"{_NUMBER_BEFORE}[1-9][0-9] [0-9]{{3}} [0-9]{{3}} [0-9]{{3}}{_NUMBER_AFTER}",
+        check=checks.steuer_id,
+        needs=" ",
+        score=0.8,
+    ),
+    Rule(
+        "de-steuer-id-plain",
+        rf"{_NUMBER_BEFORE}[1-9][0-9][ /]?[0-9]{{3}}[ /]?[0-9]{{3}}[ /]?[0-9]{{3}}{_NUMBER_AFTER}",
+        type="de-steuer-id",
+        check=checks.steuer_id,
+        needs=_DIGITS,
+        score=0.2,
+        context=rf"(?:{_STEUER_WORDS})[^0-9\n]{{0,56}}\Z",
+        context_score=0.9,
+        near=76,
+    ),
+)
+
+
+def grouped_aadhaar(text: str) -> bool:
+    """
+    Whether it can be an Aadhaar number and does not begin with what looks like a year.
+    """
+    return not text.startswith("20") and checks.aadhaar(text)
+
+
+_AADHAAR_WORDS = r"aadha{1,2}r|adhaar|आधार|\buid(?:ai)?\b|ஆதார்|আধার"
+_AADHAAR = (
+    Rule(
+        "in-aadhaar",
+        rf"{_NUMBER_BEFORE}(?<![0-9] )[2-9][0-9]{{3}}([ -])[0-9]{{4}}\1[0-9]{{4}}{_NUMBER_AFTER}(?! [0-9]{{4}})",
+        check=grouped_aadhaar,
+        needs=_DIGITS,
+        score=0.6,
+        context=_AADHAAR_WORDS,
+    ),
+    Rule(
+        "in-aadhaar-plain",
+        rf"{_NUMBER_BEFORE}[2-9][0-9]{{3}}[ -]?[0-9]{{4}}[ -]?[0-9]{{4}}{_NUMBER_AFTER}",
+        type="in-aadhaar",
+        check=checks.aadhaar,
+        needs=_DIGITS,
+        score=0.2,
+        context=rf"(?:{_AADHAAR_WORDS})[^0-9\n]{{0,40}}\Z",
+        context_score=0.9,
+    ),
+)
+
+_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "email": _EMAIL,
+    "phone": phone_rules(),
+    "credit-card": _CARD,
+    "ssn": _SSN,
+    "api-key": SECRETS,
+    "ip-address": _IP,
+    "date-of-birth": _DATE_OF_BIRTH,
+    "url": _URL,
+    "uuid": _UUID,
+    "crypto-wallet": _WALLET,
+    "iban": (_iban_rule(),),
+    "uk-nino": _NINO,
+    "es-dni": _DNI,
+    "br-cpf": _CPF,
+    "de-steuer-id": _STEUER,
+    "in-aadhaar": _AADHAAR,
+}
+OFFLINE_TYPES: tuple[str, ...] = tuple(_RULES)
+"""What rules find."""
+MODEL_TYPES: tuple[str, ...] = ("name", "address")
+"""What only a model finds."""
+
+
+@lru_cache(maxsize=64)
+def _rules(types: tuple[str, ...], regions: tuple[str, ...]) -> tuple[Rule, ...]:
+    return tuple(
+        rule
+        for kind in types
+        for rule in (phone_rules(regions) if kind == "phone" and regions != REGIONS else _RULES[kind])
+    )
+
+
+def pii_rules(types: Iterable[str] = OFFLINE_TYPES, *, regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
+    """
+    Return the rules for *types*, telephone numbers as written in *regions*.
+
+    Raises ``ProcessorDefinitionError`` for a type that no rule finds.
+    """
+    wanted = tuple(dict.fromkeys(types))
+    unknown = [kind for kind in wanted if kind not in _RULES]
+    if unknown:
+        raise ProcessorDefinitionError(
+            f"no rule finds {', '.join(map(repr, unknown))}", hint=f"rules find {', '.join(OFFLINE_TYPES)}"
+        )
+    return _rules(wanted, tuple(regions))

@@ -1,0 +1,64 @@
+"""
+WorkflowDefinition: what a workflow shows to the rest of its room, so that nothing there needs to import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from procession.workflows.nodes import Node
+from procession.workflows.plan import Plan
+
+__all__ = ["WorkflowDefinition"]
+
+
+class WorkflowDefinition(Protocol):
+    """
+    A workflow, to read.
+    """
+
+    @property
+    def id(self) -> str:
+        """Its name, and that of its step where it is nested."""
+        ...
+
+    @property
+    def input_type(self) -> Any:
+        """The annotation of its input, or ``None``."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is for."""
+        ...
+
+    @property
+    def source(self) -> str | None:
+        """File and line where it was begun."""
+        ...
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Its nodes in the order in which they were added."""
+        ...
+
+    @property
+    def explicit(self) -> bool:
+        """Whether it was built by ``add``."""
+        ...
+
+    @property
+    def committed(self) -> bool:
+        """Whether it is closed."""
+        ...
+
+    @property
+    def reducers(self) -> Mapping[str, Callable[[Any, Any], Any]]:
+        """How two values of one key of the state become one."""
+        ...
+
+    @property
+    def plans(self) -> dict[frozenset[str] | None, Plan]:
+        """Its compiled forms."""
+        ...
