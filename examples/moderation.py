@@ -21,6 +21,7 @@ from procession import (
     step,
 )
 from procession.messages.text.normalise import fold
+from procession.processors.detect.secrets import SECRETS
 from procession.processors.guardrails.language import LanguageDetector
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
@@ -63,7 +64,7 @@ checks = (
     .parallel(
         [
             PIIDetector(strategy="redact", phase="input"),
-            RegexFilter(id="secrets", presets=["secrets"], strategy="redact", phase="input"),
+            RegexFilter(id="secrets", rules=SECRETS, strategy="redact", phase="input"),
             LanguageDetector(target_languages=LANGUAGES, strategy="detect"),
             PromptInjectionDetector(phase="input"),
         ],
