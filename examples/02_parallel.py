@@ -1,5 +1,7 @@
 """Steps side by side, and a graph with named dependencies.  Run it: python examples/02_parallel.py"""
 
+from collections.abc import Mapping
+
 import anyio
 
 from procession import StepContext, create_workflow, run, step
@@ -21,7 +23,7 @@ async def price(ctx: StepContext[str]) -> float:
 
 
 @step
-def quote(ctx: StepContext[dict[str, float]]) -> str:
+def quote(ctx: StepContext[Mapping[str, float]]) -> str:
     """Say what all of it would cost."""
     return f"{ctx.input['stock']:.0f} left at {ctx.input['price']:.2f}"
 
@@ -33,7 +35,7 @@ def greeting(ctx: StepContext[str]) -> str:
 
 
 @step
-def letter(ctx: StepContext[dict[str, str]]) -> str:
+def letter(ctx: StepContext[Mapping[str, str]]) -> str:
     """Put the answer together."""
     return f"{ctx.input['greeting']} {ctx.input['quote']}."
 

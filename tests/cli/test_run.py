@@ -71,7 +71,7 @@ def test_standard_input_and_output(procession: Command, pipeline: Path) -> None:
 def test_the_report(procession: Command, pipeline: Path, tmp_path: Path) -> None:
     """The report has the messages, the verdicts, the pipeline with what became of one, timings and scores."""
     span = {"start": 3, "end": 9, "type": "secret"}
-    labelled = [
+    labelled: list[dict[str, Any]] = [
         {"text": "my secret", "spans": [span], "verdict": "redact", "tier": "core"},
         {"text": "forbidden", "spans": [], "verdict": "block", "tier": "core"},
     ]

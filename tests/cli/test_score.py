@@ -22,7 +22,8 @@ def scored(
     language: str | None = None,
 ) -> dict[tuple[str, str], tuple[int, int]]:
     """Score one message; a finding is (guard, start, end, type)."""
-    made = [dict(zip(("guard", "start", "end", "type"), finding, strict=False)) for finding in findings]
+    names = ("guard", "start", "end", "type")
+    made: list[dict[str, Any]] = [dict(zip(names, finding, strict=False)) for finding in findings]
     extra = {"language": language} if language is not None else {}
     scores = Scores(GUARDS)
     scores.add(Verdict(line=Line(1, "", labels), verdict=verdict, findings=made, extra=extra, ran=frozenset(ran)))

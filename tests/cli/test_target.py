@@ -118,6 +118,18 @@ def test_a_step_becomes_a_workflow(tmp_path: Path) -> None:
     assert [node.id for node in workflow.nodes] == ["one"]
 
 
+def test_an_agent_is_a_step_or_its_loop(tmp_path: Path) -> None:
+    """An agent is run as a step that takes a prompt; to look at, it is its loop."""
+    text = (
+        "from procession.agents.agent import Agent\n"
+        "from procession.testing.fake_model import FakeModel\n"
+        "agent = Agent('support', model=FakeModel('Hello.'))\n"
+    )
+    target = load_target(write(tmp_path / "agents.py", text))
+    assert [node.id for node in workflow_of(target).nodes] == ["support"]
+    assert "process_input" in [node.id for node in workflow_of(target, inside=True).nodes]
+
+
 def test_a_broken_workflow_keeps_its_findings(tmp_path: Path) -> None:
     """A workflow that cannot work is told from a file that cannot be loaded."""
     text = "from procession.errors import WorkflowDefinitionError as E\nraise E('w', [])\n"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages.strategies import messages, parts
+
 from procession.errors import MessageError
 from procession.messages.edits import Insert, Put, Take, TextEdit, apply_edits, diff_message
 from procession.messages.message import Message
 from procession.messages.parts import Part, TextPart, ToolCallPart
 from procession.messages.splices import Splice
-
-from tests.messages.strategies import messages, parts
 
 
 @given(messages, messages, st.none() | st.just(True))

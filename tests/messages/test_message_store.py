@@ -5,11 +5,11 @@ from __future__ import annotations
 from copy import copy, deepcopy
 
 import pytest
+from tests.messages.strategies import numbered, said
+
 from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
-
-from tests.messages.strategies import numbered, said
 
 
 def test_views_by_source() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
 from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import Approval, StepStartPart, TextPart, ToolCallPart
 
-CALL = ToolCallPart("c1", "weather", {"city": "A"}, title="Weather", provider_metadata={"p": {"a": 1, "b": 1}, "q": {"c": 1}})
+CALL = ToolCallPart(
+    "c1", "weather", {"city": "A"}, title="Weather", provider_metadata={"p": {"a": 1, "b": 1}, "q": {"c": 1}}
+)
 
 
 def test_an_answer_grows_by_steps() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages.strategies import texts
+
 from procession.messages.splices import (
     Dispute,
     Splice,
@@ -14,8 +16,6 @@ from procession.messages.splices import (
     hidden_text,
     merge_splices,
 )
-
-from tests.messages.strategies import texts
 
 BASE = "abcdefghijklmnopqrstuvwxyz"
 spans = st.tuples(st.integers(0, 26), st.integers(1, 6)).map(lambda one: (min(one[0], 25), min(one[0] + one[1], 26)))

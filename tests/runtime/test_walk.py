@@ -6,13 +6,13 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.runtime.kit import Doc, blocks, events_of, fails, make, plus, run
+
 from procession.errors import ConditionError, DefinitionError, RunError, StepError
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step, StepContext, step
 from procession.workflows.nodes import pick
 from procession.workflows.workflow import create_workflow
-
-from tests.runtime.kit import Doc, blocks, events_of, fails, make, plus, run
 
 
 async def test_each_step_is_given_the_output_before_it() -> None:

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 import anyio
 import anyio.lowlevel
 import pytest
+
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import Failed, Stop
 

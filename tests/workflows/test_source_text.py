@@ -1,5 +1,6 @@
 """How functions are named in drawings."""
 
+from collections.abc import Callable
 from functools import partial
 
 from procession.workflows.source_text import source_text
@@ -7,20 +8,21 @@ from procession.workflows.source_text import source_text
 
 def test_a_lambda_is_named_by_its_body() -> None:
     """A lambda reads as its body was written, on one line, outer brackets included."""
-    assert source_text(lambda text: (not text) or text.isspace()) == "(not text) or text.isspace()"
-    assert (
-        source_text(
-            lambda text: len(text)
-            > 3
-        )
-        == "len(text) > 3"
+    blank: Callable[[str], bool] = lambda text: (not text) or text.isspace()
+    assert source_text(blank) == "(not text) or text.isspace()"
+    long: Callable[[str], bool] = (
+        lambda text: len(text)
+        > 3
     )  # fmt: skip
+    assert source_text(long) == "len(text) > 3"
 
 
 def test_lambdas_on_one_line_are_told_apart() -> None:
     """Of several lambdas on a line, also of one inside another, each has its own text."""
+    first: Callable[[int], int]
+    second: Callable[[int], int]
     first, second = (lambda a: a + 1), (lambda b: b + 2)
-    outer = lambda c: lambda d: d * c  # noqa: E731
+    outer: Callable[[int], Callable[[int], int]] = lambda c: lambda d: d * c
     assert [source_text(each) for each in (first, second)] == ["a + 1", "b + 2"]
     assert source_text(outer) == "lambda d: d * c"
     assert source_text(outer(2)) == "d * c"

@@ -1,7 +1,7 @@
 """GraphSpec: a workflow as data, and its hash."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.workflows.render.sample import Blocker, Redactor, everything, explicit, guards, shout, whisper
@@ -87,7 +87,7 @@ def test_schemas_are_kept_by_reference() -> None:
     def wrap(ctx: StepContext[dict[str, int]]) -> dict[str, int]:
         return ctx.input
 
-    spec = graph_spec(create_workflow("typed", Opaque).then(wrap).commit())
+    spec = graph_spec(create_workflow("typed", cast("Any", Opaque)).then(wrap).commit())
     node = spec.node("wrap")
     assert node.input_schema_ref == node.output_schema_ref
     assert spec.schemas[str(node.input_schema_ref)] == {"additionalProperties": {"type": "integer"}, "type": "object"}
@@ -120,7 +120,7 @@ def test_hash_ignores_labels_and_settings() -> None:
     "changed",
     [
         lambda: create_workflow("other", str).then(shout).parallel([Redactor(), Blocker()], id="guards"),
-        lambda: create_workflow("base", int).then(shout).parallel([Redactor(), Blocker()], id="guards"),
+        lambda: create_workflow("base", cast("Any", int)).then(shout).parallel([Redactor(), Blocker()], id="guards"),
         lambda: create_workflow("base", str).then(whisper).parallel([Redactor(), Blocker()], id="guards"),
         lambda: create_workflow("base", str).then(shout).parallel([Redactor()], id="guards"),
         lambda: create_workflow("base", str).then(shout).then(Redactor()).then(Blocker()),
@@ -129,7 +129,7 @@ def test_hash_ignores_labels_and_settings() -> None:
 )
 def test_hash_knows_ids_edges_kinds_and_schemas(changed: Any) -> None:
     """A changed id, edge, kind or schema changes the hash."""
-    assert graph_spec(changed().commit()).graph_hash != graph_spec(_base().commit()).graph_hash
+    assert graph_spec(changed()).graph_hash != graph_spec(_base()).graph_hash
 
 
 def test_hash_reaches_into_nested_workflows() -> None:

@@ -9,17 +9,32 @@ from procession.agents.state import LoopState
 from procession.messages.chunks import StepFinish, StepStart, TextDelta, TextEnd, TextStart
 from procession.messages.parts import TextPart
 
-__all__ = ["answer_instead"]
+__all__ = ["answered"]
 
 
-async def answer_instead(state: LoopState, text: str) -> None:
+async def answered(state: LoopState) -> bool:
+    """
+    Take up the answer that a processor gave, if one did, and tell whether there was any.
+    """
+    text = state.scope.replacement
+    if text is None:
+        return False
+    if state.finished:
+        _say_instead(state, text)
+    else:
+        await _answer_instead(state, text)
+    state.scope.replacement = None
+    return True
+
+
+async def _answer_instead(state: LoopState, text: str) -> None:
     """
     Deliver *text* like a model's answer, as the last step of the run; what the model had said in this step goes.
     """
-    state.finished = True
     attempt = state.attempt
     if attempt is None and not state.started:
         attempt = await state.open()
+    state.finished = True
     if attempt is not None:
         if state.steps and state.steps[-1] is attempt.step:
             state.steps = state.steps[:-1]
@@ -38,3 +53,18 @@ async def answer_instead(state: LoopState, text: str) -> None:
         state.messages.append_response((TextPart(step.text),), message_id=state.response_id)
     state.steps.append(step)
     await state.deliver(StepFinish("stop", False, step.text, step.usage, state.response_id))
+    state.attempt = None
+
+
+def _say_instead(state: LoopState, text: str) -> None:
+    """
+    Let *text* be all that a turn said which is over already; its tool calls stay.
+    """
+    message = state.messages.get_by_id(state.response_id)
+    said = (TextPart(text),)
+    if message is None:
+        state.messages.append_response(said, message_id=state.response_id)
+    else:
+        kept = [part for part in message.parts if not isinstance(part, TextPart)]
+        state.messages.replace(message.with_parts((*kept, *said)), redacted=True)
+    state.step_texts_stale = True

@@ -15,7 +15,14 @@ from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
 from procession.agents.toolset import tools_by_name
-from procession.errors import InputError, ProcessionError, RunCancelled, StepError, TripwireError
+from procession.errors import (
+    InputError,
+    ProcessionError,
+    ProcessorDefinitionError,
+    RunCancelled,
+    StepError,
+    TripwireError,
+)
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, ErrorChunk, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
@@ -23,6 +30,7 @@ from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 from procession.processors.hooks import Hook
 from procession.processors.memory.memory import Memory
+from procession.processors.memory.message_history import MemoryUse
 from procession.processors.processor import FunctionProcessor
 from procession.runtime.run import RunResult
 from procession.runtime.runtime import Runtime
@@ -35,6 +43,7 @@ __all__ = ["Call", "prepare"]
 
 Emit = Callable[[Chunk], Awaitable[None] | None]
 USER_TAG = "user-provided"
+_LISTS = ("input_processors", "output_processors", "error_processors")
 
 
 class Caller(Protocol):
@@ -200,13 +209,12 @@ async def prepare(
     context = options.get("request_context")
     request_context = context if isinstance(context, RequestContext) else RequestContext(context)
     lists = [
-        await _resolved(options.get(name, getattr(agent, name)), request_context) if name in options else None
-        for name in ("input_processors", "output_processors", "error_processors")
+        await _resolved(name, options.get(name), request_context) if name in options else None for name in _LISTS
     ]
     if not agent.is_static:
-        for index, name in enumerate(("input_processors", "output_processors", "error_processors")):
+        for index, name in enumerate(_LISTS):
             if lists[index] is None:
-                lists[index] = await _resolved(getattr(agent, name), request_context)
+                lists[index] = await _resolved(name, getattr(agent, name), request_context)
     prepare_step = options.get("prepare_step")
     pipelines = agent.pipelines_of(
         input=lists[0],
@@ -229,11 +237,15 @@ async def prepare(
     return Call(agent, state, agent.loop_of(pipelines), options)
 
 
-async def _resolved(configured: Any, request_context: RequestContext) -> Sequence[Any]:
+async def _resolved(name: str, configured: Any, request_context: RequestContext) -> Sequence[Any]:
     if callable(configured):
         configured = configured(request_context)
         if hasattr(configured, "__await__"):
             configured = await configured
+        if configured is None:  # "no list given" it must not mean: the run would be unguarded
+            raise ProcessorDefinitionError(
+                f"{name} is a function that returned None", hint="return a list of processors, [] for none"
+            )
     found: Sequence[Any] = configured
     return found
 
@@ -246,8 +258,12 @@ def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: Req
             f"agent {agent.id!r} has a memory, and the call names only a {'thread' if thread else 'resource'}",
             hint="give both thread= and resource=, or neither",
         )
-    if agent.memory is not None and thread is not None and resource is not None:
-        scope.resources["memory"] = agent.memory.use(thread, resource, options.get("memory_options"))
+    if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
+        scope.resources["memory"] = (
+            agent.memory.use(thread, resource, options.get("memory_options"))
+            if agent.memory is not None
+            else MemoryUse(thread_id=thread, resource_id=resource)
+        )
     made = MessageList(thread_id=thread if in_use else None, resource_id=resource if in_use else None)
     instructions = options.get("instructions", agent.instructions)
     if instructions:

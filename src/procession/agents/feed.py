@@ -8,7 +8,7 @@ sees everything from the beginning; the loop waits once the slowest reader is 64
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable
 
 import anyio
 
@@ -60,7 +60,7 @@ class Feed:
             self._new.set()
             self._new = None
 
-    async def read(self) -> AsyncIterator[Chunk]:
+    async def read(self) -> AsyncGenerator[Chunk, None]:
         """
         Yield every chunk, from the first one that is kept to the last one to come.
         """

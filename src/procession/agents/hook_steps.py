@@ -4,12 +4,13 @@ The loop's hook nodes: each makes its payload, runs the processors' workflow, an
 
 from __future__ import annotations
 
-from procession.agents.answer import answer_instead
+from procession.agents.answer import answered
 from procession.agents.errors import tell_error
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
+from procession.processors.hooks import Hook
 from procession.processors.payloads import (
     APIErrorPayload,
     HookPayload,
@@ -43,9 +44,8 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         if not (verdict.info.retry and state.attempt is not None and await send_back(state, verdict.info)):
             raise
         raise Bail(state) from None
-    if state.scope.replacement is not None and not state.finished:
-        await answer_instead(state, state.scope.replacement)
-        raise Bail(state)
+    if await answered(state) and hook is not Hook.INPUT and hook is not Hook.OUTPUT_RESULT:
+        raise Bail(state)  # out of the step
 
 
 async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopState:

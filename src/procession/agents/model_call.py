@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from procession.agents.answer import answered
 from procession.agents.errors import tell_error
 from procession.agents.later_prompt import LaterPrompt
 from procession.agents.retry import send_back
@@ -49,6 +50,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         if verdict.info.retry and await send_back(state, verdict.info):
             raise Bail(state) from None
         raise
+    if await answered(state):
+        raise Bail(state)
     _settle(state, attempt)
     if attempt.error is not None and state.pipelines.get(Hook.API_ERROR) is None:
         await tell_error(state, attempt.error)
@@ -122,6 +125,10 @@ async def _answer(
                     await push(chunk)  # processors see it, clients do not
             else:
                 out = chunk if push is None else fast(chunk) if fast is not None else await push(chunk)
+                if out is None and state.scope.replacement is not None:  # the rest of the answer is not wanted
+                    if not state.settings.streaming:
+                        await _drain(state, attempt, stream)
+                    return
                 if type(out) is list or on_chunk is not None:
                     for each in out if type(out) is list else (out,) if out is not None else ():
                         collector.add(each)

@@ -51,8 +51,8 @@ class Pipelines:
         own_error = processor_steps(error, where="error_processors")
         _warn_of_idle(own_input, INPUT_HOOKS, "input_processors")
         _warn_of_idle(own_output, OUTPUT_HOOKS, "output_processors")
-        ahead = processor_steps(before, where="memory")
-        behind = processor_steps(after, where="memory")
+        ahead = _without(processor_steps(before, where="memory"), own_input)
+        behind = _without(processor_steps(after, where="memory"), own_output)
         last = processor_steps([prepare_step], where="prepare_step") if prepare_step is not None else []
         self.input: Workflow[Any, Any] | None = chain([*ahead, *own_input, *last], f"{agent_id}-input-processor")
         self.output: Workflow[Any, Any] | None = chain([*own_output, *behind], f"{agent_id}-output-processor")
@@ -84,6 +84,14 @@ class Pipelines:
         The lists as workflows, those that are not empty.
         """
         return tuple(each for each in (self.input, self.output, self.error) if each is not None)
+
+
+def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> list[Step[Any, Any]]:
+    """
+    Return the *steps* whose processors the user has not listed, in a nested workflow or not (D34).
+    """
+    listed = {owner.id for owner in owners(own)}
+    return [step for step in steps if step.owner.id not in listed]
 
 
 def _with_hook(steps: Sequence[Step[Any, Any]], hook: Hook) -> list[Step[Any, Any]]:

@@ -25,6 +25,7 @@ from procession.models.model import LanguageModel, ToolSpec
 from procession.processors.hooks import Hook
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
+from procession.steps.signals import Bail
 
 __all__ = ["FEEDBACK_TAG", "Attempt", "LoopState"]
 
@@ -181,6 +182,8 @@ class LoopState:
         attempt = self.attempt
         if attempt is not None:
             return attempt
+        if self.finished:  # a processor gave the answer before the first step
+            raise Bail(self)
         if not self.started:
             self.started = True
             self.system = self.messages.system(None)
@@ -227,6 +230,7 @@ class LoopState:
         if self.steps and self.steps[-1] is attempt.step:
             self.steps = self.steps[:-1]  # a copy: hooks may still hold a view of the list that had it
         self.messages.restore_response(self.response_id, attempt.before)
+        self.scope.replacement = None
         if self.chain is not None:
             self.chain.discard()
         step = attempt.step

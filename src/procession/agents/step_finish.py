@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from procession.agents.answer import answered
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
 from procession.agents.state import LoopState
@@ -27,7 +28,7 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     Accept the step and tell the reader.
     """
     attempt = state.attempt
-    if attempt is None:
+    if attempt is None or await answered(state):
         return state
     step = attempt.step
     reason = state.finish_reason = attempt.finish_reason

@@ -4,7 +4,7 @@ AgentStream: an answer as it comes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
@@ -66,7 +66,7 @@ class AgentStream:
                 self._done.set()
 
     @property
-    def full_stream(self) -> AsyncIterator[Chunk]:
+    def full_stream(self) -> AsyncGenerator[Chunk, None]:
         """
         Every chunk, from the first.
         """
@@ -74,7 +74,7 @@ class AgentStream:
         return self._feed.read()
 
     @property
-    def text_stream(self) -> AsyncIterator[str]:
+    def text_stream(self) -> AsyncGenerator[str, None]:
         """
         The text of the answer, piece by piece.
 
@@ -83,12 +83,12 @@ class AgentStream:
         self._entered()
         return self._texts()
 
-    async def _texts(self) -> AsyncIterator[str]:
+    async def _texts(self) -> AsyncGenerator[str, None]:
         async for chunk in self._feed.read():
             if type(chunk) is TextDelta:
                 yield chunk.text
 
-    def __aiter__(self) -> AsyncIterator[Chunk]:
+    def __aiter__(self) -> AsyncGenerator[Chunk, None]:
         return self.full_stream
 
     async def result(self) -> AgentResult:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated, NoReturn
@@ -154,7 +154,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def _plain_errors() -> Generator[None]:
     """
     Say what went wrong in a sentence, without a traceback, and exit.
     """

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from procession.cli.target import load_target, workflow_of
 from procession.errors import Finding, WorkflowDefinitionError
@@ -52,15 +53,17 @@ def check(target: str) -> Checked:
     Raises ``TargetError`` where it names nothing.
     """
     try:
-        workflow = workflow_of(load_target(target))
+        workflow = workflow_of(load_target(target), inside=True)
     except WorkflowDefinitionError as error:  # it was committed while it was imported
         return Checked(error.workflow_id, error.findings)
     findings = [*find(workflow)]
     steps = 0
     for step in workflow.walk_steps():
         steps += 1
-        if isinstance(step.body, Workflow):
-            findings += [each for each in find(step.body) if str(each) not in {str(found) for found in findings}]
+        body: Any = step.body
+        if isinstance(body, Workflow):
+            known = {str(found) for found in findings}
+            findings += [each for each in find(cast("Any", body)) if str(each) not in known]
     return Checked(workflow.id, findings, steps)
 
 

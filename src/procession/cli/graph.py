@@ -29,7 +29,7 @@ def graph(
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
     unicode = not plain and speaks_unicode(sys.stdout.encoding)
-    return draw(workflow_of(load_target(target)), format, width=width, depth=depth, unicode=unicode)
+    return draw(workflow_of(load_target(target), inside=True), format, width=width, depth=depth, unicode=unicode)
 
 
 def speaks_unicode(encoding: str | None) -> bool:

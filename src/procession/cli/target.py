@@ -81,9 +81,11 @@ def load_target(text: str) -> Target:
     raise TargetError(f"{text} has nothing called {names}", hint=hint)
 
 
-def workflow_of(target: Target, model: LanguageModel | None = None) -> Workflow[Any, Any]:
+def workflow_of(target: Target, model: LanguageModel | None = None, *, inside: bool = False) -> Workflow[Any, Any]:
     """
-    Return the workflow that *target* is, makes or has: functions are called, with ``model=`` where one is given.
+    Return the workflow that *target* is or makes: functions are called, with ``model=`` where one is given.
+
+    What is no workflow but can stand in one becomes a workflow of one step; *inside*, an agent is its loop instead.
 
     Raises ``TargetError`` for anything else, and where *model* is given to what is made already.
     """
@@ -97,9 +99,9 @@ def workflow_of(target: Target, model: LanguageModel | None = None) -> Workflow[
         )
     if _is_workflow(thing):
         return thing
-    inner = getattr(thing, "workflow", None)
-    if _is_workflow(inner):  # an agent
-        return inner
+    loop = getattr(thing, "workflow", None) if inside else None
+    if _is_workflow(loop):
+        return loop
     try:
         step = as_step(thing)
     except ProcessionError:

@@ -91,7 +91,9 @@ class Judge:
         self._own = frozenset(child.id for node in workflow.nodes for child in node.children)
         self._profile = _profile(steps)
         self._of_processors = workflow.kind == "processor" or (
-            workflow.input_type is None and all(step.kind in ("processor", "workflow") for step in steps)
+            workflow.input_type is None
+            and bool(self.guards)
+            and all(step.kind in ("processor", "workflow") for step in steps)
         )
         self._of_records = _is_mapping(workflow.input_type)
 

@@ -1,8 +1,5 @@
 """
-Chunks: what a stream is made of, one immutable class per kind.
-
-``control`` marks the chunks that no processor can drop (D18).  Names and payloads are those of the documents'
-chunk catalogue, in snake case.
+Chunks: what a stream is made of, one immutable class per kind, with the documents' names in snake case.
 """
 
 from __future__ import annotations
@@ -10,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from procession.messages.parts import Metadata
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
 
 __all__ = [
-    "AbortChunk", "Chunk", "DataChunk", "ErrorChunk", "FileChunk", "Finish", "ObjectDelta", "ObjectResult",
-    "RawChunk", "ReasoningDelta", "ReasoningEnd", "ReasoningStart", "ResponseMetadata", "SourceChunk", "Start",
-    "StepFinish", "StepOutput", "StepStart", "TextDelta", "TextEnd", "TextStart", "ToolCall", "ToolCallApproval",
+    "AbortChunk", "Chunk", "DataChunk", "ErrorChunk", "FileChunk", "Finish", "ObjectDelta", "ObjectResult", "RawChunk",
+    "ReasoningDelta", "ReasoningEnd", "ReasoningStart", "ResponseMetadata", "SourceChunk", "Start", "StepFinish",
+    "StepOutput", "StepStart", "TextDelta", "TextEnd", "TextStart", "ToolCall", "ToolCallApproval",
     "ToolCallSuspended", "ToolError", "ToolInputDelta", "ToolInputEnd", "ToolInputStart", "ToolOutput",
     "ToolOutputDenied", "ToolResult", "TripwireChunk", "TripwireInfo",
 ]  # fmt: skip
@@ -31,8 +29,7 @@ class TripwireInfo(Value):
     retry: bool = False
     metadata: Any = None
     processor_id: str | None = None
-    message: str | None = None
-    """What the user is shown, if the processor said so."""
+    message: str | None = None  # what the user is shown
 
 
 class Chunk(Value):
@@ -42,7 +39,7 @@ class Chunk(Value):
 
     type: ClassVar[str] = ""
     control: ClassVar[bool] = False
-    """Whether the chunk carries the stream's structure, so that a processor cannot drop it."""
+    """Whether it carries the stream's structure, so that no processor can drop it."""
 
 
 class Start(Chunk):
@@ -65,8 +62,6 @@ class StepStart(Chunk):
     type: ClassVar[str] = "step-start"
     control: ClassVar[bool] = True
     message_id: str | None = None
-    request: Any = None
-    warnings: tuple[Any, ...] = ()
 
 
 class ResponseMetadata(Chunk):
@@ -88,7 +83,7 @@ class TextStart(Chunk):
 
     type: ClassVar[str] = "text-start"
     id: str = "text"
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class TextDelta(Chunk):
@@ -99,7 +94,7 @@ class TextDelta(Chunk):
     type: ClassVar[str] = "text-delta"
     text: str
     id: str = "text"
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class TextEnd(Chunk):
@@ -109,7 +104,7 @@ class TextEnd(Chunk):
 
     type: ClassVar[str] = "text-end"
     id: str = "text"
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ReasoningStart(Chunk):
@@ -119,7 +114,7 @@ class ReasoningStart(Chunk):
 
     type: ClassVar[str] = "reasoning-start"
     id: str = "reasoning"
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ReasoningDelta(Chunk):
@@ -132,7 +127,7 @@ class ReasoningDelta(Chunk):
     id: str = "reasoning"
     signature: str | None = None
     redacted: str | None = None
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ReasoningEnd(Chunk):
@@ -143,7 +138,7 @@ class ReasoningEnd(Chunk):
     type: ClassVar[str] = "reasoning-end"
     id: str = "reasoning"
     signature: str | None = None
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class SourceChunk(Chunk):
@@ -158,7 +153,7 @@ class SourceChunk(Chunk):
     title: str | None = None
     media_type: str | None = None
     filename: str | None = None
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class FileChunk(Chunk):
@@ -170,7 +165,7 @@ class FileChunk(Chunk):
     data: str | bytes
     media_type: str
     filename: str | None = None
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ToolInputStart(Chunk):
@@ -214,7 +209,7 @@ class ToolCall(Chunk):
     tool_name: str
     args: Any
     provider_executed: bool = False
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ToolCallApproval(Chunk):
@@ -254,12 +249,12 @@ class ToolResult(Chunk):
     result: Any
     is_error: bool = False
     provider_executed: bool = False
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ToolError(Chunk):
     """
-    A tool raised, is unknown or was called with bad arguments; ``error`` is the text that the model is told.
+    A tool raised or is unknown; ``error`` is the text that the model is told.
     """
 
     type: ClassVar[str] = "tool-error"
@@ -283,7 +278,7 @@ class ToolOutputDenied(Chunk):
 
 class ToolOutput(Chunk):
     """
-    Something that a tool wrote while it ran: a value, or a chunk of a sub-agent.
+    What a tool wrote while it ran: a value, or a chunk of a sub-agent.
     """
 
     type: ClassVar[str] = "tool-output"
@@ -317,7 +312,6 @@ class StepFinish(Chunk):
     retry_reason: str | None = None
     retry_processor_id: str | None = None
     retry_metadata: Any = None
-    metadata: Mapping[str, Any] | None = None
 
 
 class Finish(Chunk):
@@ -332,7 +326,7 @@ class Finish(Chunk):
     text: str = ""
     run_id: str | None = None
     raw_reason: str | None = None
-    provider_metadata: Mapping[str, Any] | None = None
+    provider_metadata: Metadata = None
 
 
 class ErrorChunk(Chunk):

@@ -93,22 +93,28 @@ def joined(latest: Message, message: Message) -> Message:
     """
     parts = list(latest.parts)
     calls = {part.tool_call_id: at for at, part in enumerate(parts) if isinstance(part, ToolCallPart)}
-    counts: list[tuple[Part, int]] = []
-    for part in message.parts:
+    seen: list[Part] = []
+    border: StepStartPart | None = None
+    for part in message.parts if message.parts != latest.parts else ():
         if isinstance(part, ToolCallPart) and part.tool_call_id in calls:
             at = calls[part.tool_call_id]
             known = parts[at]
             assert isinstance(known, ToolCallPart)
             parts[at] = _with_outcome(known, part)
             continue
-        seen = 1 + sum(count for other, count in counts if other == part)
-        counts.append((part, 1))
-        if not isinstance(part, StepStartPart) and sum(other == part for other in latest.parts) >= seen:
+        if isinstance(part, StepStartPart):
+            # Stands only in front of something new.
+            border = part
             continue
-        if parts and isinstance(part, StepStartPart) and isinstance(parts[-1], StepStartPart):
+        seen.append(part)
+        if sum(other == part for other in latest.parts) >= sum(other == part for other in seen):
+            border = None
             continue
-        if parts and isinstance(part, TextPart) and isinstance(parts[-1], ToolCallPart):
-            parts.append(StepStartPart())
+        if border is None and isinstance(part, TextPart) and parts and isinstance(parts[-1], ToolCallPart):
+            border = StepStartPart()
+        if border is not None and not (parts and isinstance(parts[-1], StepStartPart)):
+            parts.append(border)
+        border = None
         parts.append(part)
         if isinstance(part, ToolCallPart):
             calls[part.tool_call_id] = len(parts) - 1

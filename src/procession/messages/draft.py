@@ -42,6 +42,9 @@ class _Draft:
         value = getattr(object.__getattribute__(self, "_original"), name)
         if isinstance(value, (dict, list)):
             value = self.__dict__[name] = deepcopy(cast("Any", value))
+        elif callable(value):
+            # A method of the value: it must see what was edited so far.
+            return getattr(self.freeze(), name)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:

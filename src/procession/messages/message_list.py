@@ -78,14 +78,17 @@ class MessageList(ResponseStore):
         Raises ``MessageError`` for what cannot be read, an unknown role or source, and another thread's messages.
         """
         flags = flag_of(source)
-        for incoming in read_messages(messages):
-            if isinstance(incoming, SystemMessage):
-                if not flags & MEMORY:
+        # All is read before anything is added: what cannot be read leaves the list as it was.
+        given = list(read_messages(messages))
+        try:
+            for incoming in given:
+                if not isinstance(incoming, SystemMessage):
+                    self._add_one(self._admitted(incoming, flags), flags, merge)
+                elif not flags & MEMORY:
                     self.add_system(incoming)
-                continue
-            self._add_one(self._admitted(incoming, flags), flags, merge)
-        if self._disordered:
-            self._sort()
+        finally:
+            if self._disordered:
+                self._sort()
 
     def _admitted(self, incoming: Incoming, flags: int) -> Message:
         """

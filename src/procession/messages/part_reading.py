@@ -112,9 +112,9 @@ def _reasoning(part: Form, notes: Any) -> Part:
     if details and not text:
         text = "".join(str(detail.get("text", "")) for detail in details)
     for detail in details:
-        signature = signature or detail.get("signature")
+        signature = detail.get("signature") if signature is None else signature
         if detail.get("type") == "redacted":
-            redacted = redacted or detail.get("data")
+            redacted = detail.get("data") if redacted is None else redacted
     return ReasoningPart(text, signature, redacted, notes)
 
 

@@ -56,7 +56,7 @@ def ui_part(part: Part) -> Form:
             "input": part.args,
             **_named(errorText=part.error_text, title=part.title, rawInput=part.raw_input),
         }
-        if part.state == "result":
+        if part.state == "result" or part.result is not None:
             form["output"] = part.result
         if part.is_error:
             form["isError"] = True
@@ -145,7 +145,7 @@ def _db_text(part: Any) -> Form:
 
 def _db_reasoning(part: Any) -> Form:
     details: list[Form] = []
-    if part.text or part.redacted is None:
+    if part.text or part.signature is not None or part.redacted is None:
         details.append({"type": "text", "text": part.text, **_named(signature=part.signature)})
     if part.redacted is not None:
         details.append({"type": "redacted", "data": part.redacted})
@@ -178,7 +178,7 @@ def _db_data(part: Any) -> Form:
 
 def _db_tool(part: ToolCallPart) -> Form:
     call = {"state": part.state, "toolCallId": part.tool_call_id, "toolName": part.tool_name, "args": part.args}
-    if part.state == "result":
+    if part.state == "result" or part.result is not None:
         call["result"] = part.result
     if part.is_error:
         call["isError"] = True

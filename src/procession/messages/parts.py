@@ -17,6 +17,7 @@ __all__ = [
     "DataPart",
     "ErrorPart",
     "FilePart",
+    "Metadata",
     "Part",
     "Parts",
     "ReasoningPart",
@@ -186,12 +187,19 @@ class Parts(Sequence[Part]):
         """
         if index < 0:
             index += self._length
-        start = self._length - len(self.segment)
-        if index >= start:
-            return Parts((*self.segment[: index - start], part, *self.segment[index - start + 1 :]), self.before)
-        if self.before is None or index < 0:
+        if not 0 <= index < self._length:
             raise IndexError(index)
-        return Parts(self.segment, self.before.replaced(index, part))
+        # Link by link and not by recursion: a long run has more links than Python has frames.
+        later: list[tuple[Part, ...]] = []
+        link = self
+        while link.before is not None and index < link._length - len(link.segment):
+            later.append(link.segment)
+            link = link.before
+        at = index - link._length + len(link.segment)
+        made = Parts((*link.segment[:at], part, *link.segment[at + 1 :]), link.before)
+        for segment in reversed(later):
+            made = Parts(segment, made)
+        return made
 
     @property
     def flat(self) -> tuple[Part, ...]:

@@ -22,7 +22,7 @@ from procession.messages.redactions import dropped_redactions
 from procession.messages.texts import map_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from procession.messages.edits import RedactedSpans
@@ -146,7 +146,7 @@ class PatchingStore(MessageStore):
             self._place(added)
         return report
 
-    def _anchored(self, one: Added, removed: Set[int]) -> Added:
+    def _anchored(self, one: Added, removed: Collection[int]) -> Added:
         """
         Let an addition name the last message in front of it that stays.
         """

@@ -50,9 +50,12 @@ def reconcile(message_list: MessageList, shown_ids: Collection[str], returned: A
 
     Raises ``MessageError`` for what cannot be read as a message.
     """
+    given: list[Any] = list(returned) if is_items(returned) else [returned]
+    if _as_shown(message_list, shown_ids, given):
+        return False
     before = message_list.version
     wanted: dict[str, Incoming] = {}
-    for one in returned if is_items(returned) else (returned,):
+    for one in given:
         if one.__class__ is MessageDraft:
             known = message_list.get_by_id(one.original.id)
             one = one.freeze() if known is None else _settled(known, one)
@@ -81,6 +84,20 @@ def reconcile(message_list: MessageList, shown_ids: Collection[str], returned: A
         return message_list.version != before
     _rearrange(message_list, view, wanted, current, default_source)
     return message_list.version != before
+
+
+def _as_shown(message_list: MessageList, shown_ids: Collection[str], returned: list[Any] | tuple[Any, ...]) -> bool:
+    """
+    Whether *returned* is what was shown, unread or unchanged: by far the most frequent case.
+    """
+    if len(returned) != len(shown_ids):
+        return False
+    for one, shown_id in zip(returned, shown_ids, strict=True):
+        if one.__class__ is MessageDraft and not one.__dict__:
+            one = one.original
+        if one.__class__ is not Message or one.id != shown_id or message_list.get_by_id(shown_id) is not one:
+            return False
+    return True
 
 
 def _settled(known: Message, draft: MessageDraft) -> Message:

@@ -7,7 +7,7 @@ that it made, finds by identity how far the messages are still the same, and con
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from procession.messages.parts import Part, Parts, StepStartPart, TextPart
 from procession.messages.prompt import PromptMessage
@@ -26,17 +26,23 @@ _OPENING = PromptMessage("user", (TextPart("."),))
 """Stands before an assistant's message that would come first: providers refuse a prompt that starts with one."""
 
 
-class _Link(NamedTuple):
+class _Link:
     """
-    How far an assistant's message was converted at one link of its chain of parts.
+    How far an assistant's message was converted at one link of its chain of parts.  Entries are counted without the
+    system entries.
     """
 
-    parts: Parts | None
-    """The link, after which the rest holds."""
-    start: int
-    """Number of entries before the open step, system entries left out."""
-    block: tuple[Part, ...]
-    """The parts of the open step."""
+    __slots__ = ("block", "end", "parts", "start")
+
+    def __init__(self, parts: Parts | None, start: int, block: tuple[Part, ...]) -> None:
+        self.parts = parts
+        """The link, after which the rest holds."""
+        self.start = start
+        """Number of entries before the open step."""
+        self.block = block
+        """The parts of the open step."""
+        self.end = -1
+        """Number of entries after the open step, if they were written when it stood there."""
 
 
 class PromptBuilder:
@@ -52,7 +58,7 @@ class PromptBuilder:
     ['system: You are a parrot.', 'user: Is it raining?']
     """
 
-    __slots__ = ("_ends", "_entries", "_known", "_links", "_seen", "_system", "_version", "_view", "_written")
+    __slots__ = ("_ends", "_entries", "_links", "_seen", "_system", "_version", "_view", "_written")
 
     def __init__(self) -> None:
         self._system: tuple[SystemMessage, ...] = ()
@@ -63,8 +69,6 @@ class PromptBuilder:
         """For each message seen the number of entries up to its end, system entries left out."""
         self._links: list[_Link] = []
         """The chain of the last message seen, if it is an assistant's, oldest link first."""
-        self._known: dict[int, int] = {}
-        """Place in ``_links`` by the identity of the link's parts, which the link keeps alive."""
         self._written: tuple[Part, ...] | None = None
         """The parts of the step that the last entries were made of."""
         self._version = -1
@@ -131,7 +135,6 @@ class PromptBuilder:
 
     def _forget_links(self) -> None:
         self._links = []
-        self._known = {}
         self._written = None
 
     # --- what is new -------------------------------------------------------------
@@ -142,18 +145,23 @@ class PromptBuilder:
         """
         if message.id != self._seen[-1].id or message.role != "assistant" or not self._links:
             return False
-        known = self._known
+        # Both chains get shorter link by link; where they meet, everything before is known.
+        links = self._links
+        at = len(links) - 1
         fresh: list[Parts] = []
         parts: Parts | None = message.parts
-        while parts is not None and id(parts) not in known:
-            fresh.append(parts)
-            parts = parts.before
-        if parts is None:
-            return False
-        stays = known[id(parts)] + 1
-        for link in self._links[stays:]:
-            del known[id(link.parts)]
-        del self._links[stays:]
+        while parts is not None:
+            known = links[at].parts
+            if known is parts:
+                break
+            if known is not None and len(known) > len(parts):
+                at -= 1
+            else:
+                fresh.append(parts)
+                parts = parts.before
+        else:
+            at = 0
+        del links[at + 1 :]
         self._convert(fresh)
         self._seen[-1] = message
         self._ends[-1] = len(self._entries) - len(self._system)
@@ -185,20 +193,30 @@ class PromptBuilder:
         """
         Convert segments, newest first in *chain*, that follow the last link.
         """
-        links, known = self._links, self._known
-        _, start, block = links[-1]
+        links = self._links
         offset = len(self._system)
+        link = links[-1]
+        start, block = link.start, link.block
+        if 0 <= link.end:
+            if link.end + offset < len(self._entries):
+                self._entries = self._entries[: link.end + offset]
+            self._written = block
         for parts in reversed(chain):
             segment = parts.segment
             at = 0
+            if segment and segment[0].__class__ is not StepStartPart:
+                link.end = -1  # the step goes on, so its entries are written anew
             for index, part in enumerate(segment):
                 if part.__class__ is StepStartPart:
                     self._write(start + offset, block + segment[at:index])
                     start, block, at = len(self._entries) - offset, (), index + 1
+                    if index == 0:
+                        link.end = start
             block += segment[at:]
-            known[id(parts)] = len(links)
-            links.append(_Link(parts, start, block))
+            link = _Link(parts, start, block)
+            links.append(link)
         self._write(start + offset, block)
+        link.end = len(self._entries) - offset
 
     def _write(self, start: int, block: tuple[Part, ...]) -> None:
         """

@@ -119,7 +119,10 @@ class GuardGroup:
         if self._waits:
             return _Block(StreamedText([]), [])
         return _Block(
-            StreamedText([Watch(guard.id, guard.lane(), guard.accepts) for guard in self._strict]),
+            StreamedText(
+                [Watch(guard.id, guard.lane(), guard.accepts) for guard in self._strict],
+                least=max((guard.carryover for guard in self._strict), default=0),
+            ),
             [(guard, guard.new_block()) for guard in self._lenient],
         )
 

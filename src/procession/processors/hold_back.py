@@ -62,7 +62,8 @@ _NOTHING = Released((), ())
 
 class HoldBack:
     """
-    Holds back the end of one block of text as long as something may still be found in it.
+    Holds back the end of one block of text as long as something may still be found in it, and at *least* so many
+    characters.
 
     >>> from procession.messages.text.patterns import Rule
     >>> from procession.messages.text.scan import RuleLane
@@ -74,10 +75,11 @@ class HoldBack:
     [('ABC-123', True), ('.', False)]
     """
 
-    __slots__ = ("failed", "_base", "_spans", "_text", "_waiting", "_waiting_size", "_watches")
+    __slots__ = ("failed", "_base", "_least", "_spans", "_text", "_waiting", "_waiting_size", "_watches")
 
-    def __init__(self, watches: Iterable[Watch]) -> None:
+    def __init__(self, watches: Iterable[Watch], *, least: int = 0) -> None:
         self._watches = tuple(watches)
+        self._least = least
         self.failed: str | None = None
         """The id of the guard whose search raised."""
         self._text = ""
@@ -124,6 +126,8 @@ class HoldBack:
                     decided.append(span.replace(source=watch.source))
             safe = min(safe, watch.lane.settled)
         self.failed = None
+        if self._least and not final:
+            safe = max(base, min(safe, base + len(text) - self._least))
         if not decided and not self._spans:
             self._text = text[safe - base :]
             self._base = safe
@@ -155,8 +159,8 @@ class StreamedText:
 
     __slots__ = ("digest", "dropped", "machine")
 
-    def __init__(self, watches: Iterable[Watch]) -> None:
-        self.machine = HoldBack(watches)
+    def __init__(self, watches: Iterable[Watch], *, least: int = 0) -> None:
+        self.machine = HoldBack(watches, least=least)
         self.digest = hashlib.blake2b(digest_size=16)
         """Of the text that left: it need not be looked at again in ``process_output_result``."""
         self.dropped = False

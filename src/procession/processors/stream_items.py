@@ -12,6 +12,8 @@ from typing import Any, cast
 from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
 from procession.messages.chunks import Chunk, DataChunk, TextDelta
 from procession.processors.adapter import HookCaller
+from procession.processors.context import Replaced
+from procession.processors.context import Replaced
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
@@ -228,11 +230,13 @@ class ProcessorItem(Item):
 
     def signalled(self, signal: Signal) -> Chunk | None:
         """
-        Note a verdict that was raised without the context; nothing comes of the chunk.
+        Note a verdict that was raised without the context, and return what becomes of the chunk.
         """
-        if self.ctx.verdict is None:
-            self.ctx.verdict = signal
-        return None
+        ctx = self.ctx
+        if ctx.verdict is None:
+            ctx.verdict = signal
+        # Where an answer was given in place of the model's, its own words pass whoever gave it.
+        return ctx.chunk if isinstance(ctx.verdict, Replaced) and self._scope.replacement is not None else None
 
     def settle(self) -> None:
         """

@@ -68,6 +68,8 @@ class TextGuard(Processor):
     rules: Sequence[Rule] = ()
     folds: bool = False
     """Whether rules look at what the text looks like, rather than at its code points (``normalise.fold``)."""
+    carryover: int = 0
+    """How many characters are held back at least, also where nothing could begin in them."""
     asks: bool = False
     """Whether it asks somebody outside, so that its hooks are awaited and streamed blocks held to their end."""
     window: int | None = 128
@@ -269,6 +271,12 @@ class TextGuard(Processor):
         """
         state.setdefault(_PASSED, set()).add(block.digest.digest())
 
+    def note_text(self, state: dict[str, Any], text: str) -> None:
+        """
+        Remember in this guard's *state* that *text* has passed.
+        """
+        state.setdefault(_PASSED, set()).add(digest_of(text))
+
     async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
         """
         Return what counts in *text*; a guard that asks a model awaits its verdict.
@@ -351,7 +359,7 @@ class TextGuard(Processor):
         """
         Return what is kept for a new block of streamed text.
         """
-        return StreamedText([Watch(self.id, self.lane(), self.accepts)])
+        return StreamedText([Watch(self.id, self.lane(), self.accepts)], least=self.carryover)
 
     def take(self, ctx: OutputStreamContext, block: StreamedText, released: Released) -> str:
         """

@@ -6,29 +6,20 @@ Failures and verdicts become a ``Stop`` inside the branch, so that nothing but c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from procession.errors import SchemaError
-from procession.runtime.events import Note
-from procession.runtime.executor import fail, is_awaitable
+from procession.runtime.executor import fail
+from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
-from procession.steps.forkable import MergePolicy
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
 from procession.workflows.nodes import Waiting
 from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
 
-__all__ = ["is_forkable", "run_arms", "run_dag", "run_each", "run_fork"]
-
-
-def is_forkable(value: object) -> bool:
-    """
-    Return whether *value* is a ``Forkable``, by its class alone.
-    """
-    kind = type(value)
-    return hasattr(kind, "adopt") and hasattr(kind, "fork") and hasattr(kind, "merge")
+__all__ = ["run_arms", "run_dag", "run_each", "run_fork"]
 
 
 async def together(
@@ -182,30 +173,6 @@ async def _chain(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk)
             output = output.value
         value = outputs[arm.id] = output
     return outputs
-
-
-async def merged(
-    node: PlanNode, policy: MergePolicy, value: Any, outputs: Mapping[str, Any], run: RunState, path: str, detail: bool
-) -> Any:
-    """
-    Return what goes on after branches without a map: one value where it can be forked, else the mapping.
-    """
-    try:
-        if is_forkable(value):
-            made = value.merge(outputs, policy)
-        elif callable(policy):
-            made = policy(value, outputs)
-        else:
-            return outputs
-        if is_awaitable(made):
-            made = await made
-    except BaseException as error:
-        return fail(run, node, path, error)
-    if detail:
-        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
-        payload = {"policy": name, "branches": tuple(outputs)}
-        run.append(Note("merge.applied", run.now(), path, node.id, 1, payload))
-    return made
 
 
 async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:

@@ -213,6 +213,19 @@ class RunState:
             raise signal_of(output)
         return output
 
+    def done(self, record: Record, output: Any) -> Any:
+        """
+        Note that what *record* is about ended in *output*, which may be a ``Stop``, and return that.
+        """
+        if isinstance(output, Stop):
+            self.close(record, output)
+        else:
+            record.output = output
+            record.status = "success"
+            record.ended = self.clock() + self.origin
+            self.append(record)
+        return output
+
     def close(self, record: Record, stop: Stop) -> None:
         """
         Note that the step of *record* ended in *stop*.

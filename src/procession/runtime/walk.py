@@ -8,14 +8,14 @@ only what went wrong.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
-import anyio
-
-from procession.errors import ConditionError, NoArmMatched, RunError
+from procession.errors import ConditionError, NoArmMatched
 from procession.runtime.context import Context
 from procession.runtime.executor import conclude, fail, is_awaitable, perform
-from procession.runtime.fanout import is_forkable, merged, run_arms, run_dag, run_each, run_fork
+from procession.runtime.fanin import is_forkable, merged, run_map
+from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
+from procession.runtime.loop import run_loop, run_pause
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import Bailed, Stop
@@ -187,18 +187,7 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
         output = await run_plan(node.plan, value, run, path, walk)
     except BaseException as error:
         return conclude(run, record, error)
-    return _ended(run, record, output)
-
-
-def _ended(run: RunState, record: Record, output: Any) -> Any:
-    if isinstance(output, Stop):
-        run.close(record, output)
-    else:
-        record.output = output
-        record.status = "success"
-        record.ended = run.now()
-        run.append(record)
-    return output
+    return run.done(record, output)
 
 
 async def run_parallel(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
@@ -280,112 +269,6 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     if forkable or callable(node.merge):
         return await merged(node, node.merge, value, outputs, run, path, detail)
     return outputs
-
-
-async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool, base: Any = None) -> Any:
-    """
-    Run a map over *value*; *base* is what branches before it were given.
-    """
-    path = prefix + node.key
-    base = value if base is None else base
-    record: Record | None = None
-    if detail:
-        record = run.records[path] = Record(node, path, run.now())
-        run.append(record)
-    try:
-        if node.function is not None:
-            output = node.function(value)
-            if is_awaitable(output):
-                output = await output
-        else:
-            output = _picked(node, value, run, prefix, path)
-        if is_forkable(base):
-            output = base.adopt(value, output, allow_drop=node.allow_drop)
-    except BaseException as error:
-        return fail(run, node, path, error, record)
-    return output if record is None else _ended(run, record, output)
-
-
-def _picked(node: Map, value: Any, run: RunState, prefix: str, path: str) -> Any:
-    wanted = node.pick
-    assert wanted is not None
-    if isinstance(value, dict) and wanted in value:
-        return cast("dict[str, Any]", value)[wanted]
-    found = run.records.get(prefix + wanted)
-    if found is None or found.status != "success":
-        raise RunError(
-            f"map {node.id!r} picks {wanted!r}, which has no output here",
-            path=path,
-            hint="its arm of a branch may not have run: give the branch a default, or map with a function",
-        )
-    return found.output
-
-
-async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
-    """
-    Run the body again and again.
-    """
-    path = prefix + node.key
-    record: Record | None = None
-    if detail:
-        record = run.records[path] = Record(node, path, run.now())
-        run.append(record)
-    number = 0
-    try:
-        while True:
-            value = await walk(node.body, value, run, f"{path}[{number}]")
-            if isinstance(value, Stop):
-                if record is not None:
-                    run.close(record, value)
-                return value
-            number += 1
-            if await _again(node, value, path, number) is node.until:
-                break
-            if node.most is not None and number >= node.most:
-                raise RunError(
-                    f"loop {node.id!r} has run {number} times and would go on",
-                    path=path,
-                    hint="raise max_iterations=, or mend the condition",
-                )
-            if not node.body:
-                await run.breathe()
-    except BaseException as error:
-        return fail(run, node, path, error, record)
-    return value if record is None else _ended(run, record, value)
-
-
-async def _again(node: Loop, value: Any, path: str, number: int) -> bool:
-    try:
-        answer = node.condition(value)
-        if is_awaitable(answer):
-            answer = await answer
-        return bool(answer)
-    except Exception as error:
-        raise ConditionError(
-            f"the condition of loop {node.id!r} raised {type(error).__name__} after iteration {number}: {error}",
-            path=path,
-        ) from error
-
-
-async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
-    """
-    Wait, and let the value pass.
-    """
-    path = prefix + node.key
-    record: Record | None = None
-    if detail:
-        if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
-            return value
-        record = run.records[path] = Record(node, path, run.now())
-        run.append(record)
-    try:
-        seconds = node.seconds
-        if callable(seconds):
-            seconds = seconds(value)
-        await anyio.sleep(max(0.0, float(seconds)))
-    except BaseException as error:
-        return fail(run, node, path, error, record)
-    return value if record is None else _ended(run, record, value)
 
 
 Runner = Callable[[Any, Any, RunState, str, Walk, bool], Awaitable[Any]]

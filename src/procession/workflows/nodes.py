@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from procession.messages.value import Value
 from procession.steps.forkable import MergePolicy
-from procession.steps.step import Step, SupportsStep
+from procession.steps.step import Step, SupportsStep, as_step
 
 __all__ = [
     "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "ParallelNode",
-    "Pick", "SleepNode", "StepNode", "Waiting", "arm", "pick",
+    "Pick", "SleepNode", "StepNode", "Waiting", "arm", "pick", "step_node",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -87,6 +87,17 @@ def arm(
     Return *thing* for ``parallel`` or ``branch``, taking part only in phases of the hooks in *on*.
     """
     return Arm(thing, when, frozenset(on) if on is not None else None)
+
+
+def step_node(thing: Any, place: tuple[str, int]) -> StepNode:
+    """
+    Return the node of anything that can stand in a workflow, or of an :class:`Arm`.
+    """
+    on = None
+    if isinstance(thing, Arm):
+        thing, on = thing.thing, thing.on
+    made = as_step(thing)
+    return StepNode(made.id, place, made, on)
 
 
 class ArmNode(Value):

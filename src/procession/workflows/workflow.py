@@ -27,6 +27,7 @@ from procession.workflows.nodes import (
     SleepNode,
     StepNode,
     Waiting,
+    step_node,
 )
 from procession.workflows.plan import Plan
 from procession.workflows.validate import find
@@ -110,7 +111,9 @@ class Workflow(Generic[In, Out]):
         """
         The workflow as an acyclic networkx graph whose nodes are paths; built when first asked for.
         """
-        if self._graph is None or not self._committed:
+        if not self._committed:
+            return build_graph(self)
+        if self._graph is None:
             self._graph = build_graph(self)
         return self._graph
 
@@ -187,7 +190,7 @@ class Workflow(Generic[In, Out]):
         The first block or failure cancels the others, unless told to ``"wait"``.
         """
         place = caller()
-        arms = tuple(_arm_node(each, place) for each in steps)
+        arms = tuple(step_node(each, place) for each in steps)
         return self._fluent(ParallelNode(id or self._name("parallel"), place, arms, merge, on_block, on_failure))
 
     @overload
@@ -227,8 +230,8 @@ class Workflow(Generic[In, Out]):
                     f"an arm of a branch in workflow {self.id!r} has no condition",
                     hint="give pairs of (condition, step), or arm(step, when=condition)",
                 )
-            made.append(ArmNode(spec.when, _arm_node(spec, place)))
-        otherwise = _arm_node(default, place) if default is not None else None
+            made.append(ArmNode(spec.when, step_node(spec, place)))
+        otherwise = step_node(default, place) if default is not None else None
         node = BranchNode(id or self._name("branch"), place, tuple(made), otherwise, mode, on_no_match, merge)
         return self._fluent(node)
 
@@ -263,7 +266,7 @@ class Workflow(Generic[In, Out]):
         *concurrency* may be a function of the list.
         """
         place = caller()
-        body = _arm_node(step, place)
+        body = step_node(step, place)
         if not callable(concurrency) and concurrency < 1:
             raise DefinitionError(f"foreach {body.id!r} has concurrency {concurrency}", hint="it needs at least 1")
         return self._fluent(ForeachNode(body.id, place, body, concurrency))
@@ -355,18 +358,10 @@ class Workflow(Generic[In, Out]):
     def _loop(
         self, step: Thing, condition: Condition[Any], until: bool, most: int | None, place: tuple[str, int]
     ) -> Workflow[In, Any]:
-        body = _arm_node(step, place)
+        body = step_node(step, place)
         if most is not None and most < 1:
             raise DefinitionError(f"loop {body.id!r} has max_iterations={most}", hint="it needs at least 1")
         return self._fluent(LoopNode(body.id, place, body, condition, until, most))
-
-
-def _arm_node(thing: Any, place: tuple[str, int]) -> StepNode:
-    on = None
-    if isinstance(thing, Arm):
-        thing, on = thing.thing, thing.on
-    made = as_step(thing)
-    return StepNode(made.id, place, made, on)
 
 
 def check(workflow: Workflow[Any, Any]) -> list[Finding]:

@@ -44,6 +44,11 @@ def whisper(ctx: StepContext[str]) -> str:
     return ctx.input.lower()
 
 
+@step
+def join(ctx: StepContext[dict[str, str]]) -> str:
+    return " ".join(ctx.input.values())
+
+
 def guards() -> Workflow[Any, Any]:
     """Make a processor workflow with two guards side by side."""
     return create_workflow("guards", kind="processor").parallel([Redactor(), Blocker()], id="checks").commit()
@@ -52,19 +57,19 @@ def guards() -> Workflow[Any, Any]:
 def everything() -> Workflow[Any, Any]:
     """Make a workflow with every kind of node."""
     inner = create_workflow("inner", str).parallel([shout, whisper]).map(pick("shout"), id="the-loud-one").commit()
+    made: Workflow[Any, Any] = create_workflow("outer", str)
     return (
-        create_workflow("outer", str)
-        .then(inner)
+        made.then(inner)
         .branch(
             [(lambda text: len(text) > 3 and "<x>" not in text, shout), (str.isdigit, whisper)],
             default=shout.renamed("other"),
             mode="first",
             id="route",
         )
-        .map(lambda outputs: next(iter(outputs.values())), id="only")
+        .map(lambda outputs: str(next(iter(outputs.values()))), id="only")
         .do_until(shout.renamed("again"), lambda text: len(text) > 10, max_iterations=3)
         .sleep(0.5)
-        .then(Step(id="nothing-here", kind="hook"))
+        .then(Step[str, str](id="nothing-here", kind="hook"))
         .map(str.split, id="words")
         .foreach(whisper.renamed("each"), concurrency=3)
         .commit()
@@ -76,5 +81,5 @@ def explicit() -> Workflow[Any, Any]:
     made = create_workflow("explicit", str)
     made.add(shout)
     made.add(whisper)
-    made.add(shout.renamed("both"), after=["shout", "whisper"])
-    return made.add(shout.renamed("last"), after=["both", "shout"]).commit()
+    made.add(join.renamed("both"), after=["shout", "whisper"])
+    return made.add(join.renamed("last"), after=["both", "shout"]).commit()

@@ -29,7 +29,7 @@ def test_every_kind_of_node() -> None:
         │  ├─ when len(text) > 3 and "<x>" not in text → shout
         │  ├─ when str.isdigit → whisper  [3 attempts, timeout 2.5s]
         │  └─ otherwise → other
-        ├─ map: next(iter(outputs.values()))
+        ├─ map: str(next(iter(outputs.values())))
         ├─ loop until len(text) > 10  [at most 3]
         │  └─ again
         ├─ sleep: 0.5 s
@@ -104,7 +104,7 @@ def test_types() -> None:
 
 def test_terminal_codes_are_written_out() -> None:
     """An id cannot send codes to the terminal, break its line or turn the text around it."""
-    nasty = Step(id="a\x1b[31m\nb\u202ec", execute=len)
+    nasty: Step[str, int] = Step(id="a\x1b[31m\nb\u202ec", execute=len)
     drawing = draw(create_workflow("nasty").then(nasty).commit())
     assert "a\\x1b[31m b\\u202ec" in drawing
 

@@ -29,7 +29,8 @@ class Rule:
     matched again and again from where the first one ended, as far as it goes.
 
     *context* is a pattern of words, sought in the *near* characters before the finding: with it the finding has
-    *context_score*, without it *score*; where *unless* is found there, it is none.  *needs* are characters of which every match has at least one.
+    *context_score*, without it *score*, or with *context_only* it is none; where *unless* is found there, it is none.  *measure* is given the
+    longest match and says how much of it is the finding, 0 for none.
 
     >>> rule = Rule("ticket", r"\\bT-[0-9]{4}\\b")
     >>> rule.reach.width
@@ -37,7 +38,7 @@ class Rule:
     """
 
     __slots__ = (
-        "budgeted", "check", "context", "context_score", "group", "name", "near", "needs", "pattern", "reach",
+        "budgeted", "check", "context", "context_literals", "context_only", "context_score", "group", "measure", "name", "near", "pattern", "reach",
         "replacement", "score", "tail", "tail_width", "trim", "type", "unless",
     )  # fmt: skip
 
@@ -49,14 +50,15 @@ class Rule:
         type: str | None = None,
         group: int | str = 0,
         check: Check | None = None,
+        measure: Callable[[str], int] | None = None,
         trim: str = "",
         tail: str | None = None,
         context: str | None = None,
+        context_only: bool = False,
         unless: str | None = None,
         near: int = _WORDS_LIMIT,
         score: float = 1.0,
         context_score: float = 1.0,
-        needs: str = "",
         flags: int = 0,
         replacement: str | None = None,
         engine: Any = re,
@@ -72,15 +74,17 @@ class Rule:
         """Whether a search can be given a time limit."""
         self.group = group
         self.check = check
+        self.measure = measure
         self.trim = trim
         self.tail: Any = engine.compile(tail, flags) if tail is not None else None
         self.tail_width = reach_of(tail, flags).width if tail is not None else 0
         self.context = re.compile(context, re.IGNORECASE) if context is not None else None
+        self.context_only = context_only
+        self.context_literals = reach_of(context, re.IGNORECASE).needs.literals if context_only and context else ()
         self.unless = re.compile(unless, re.IGNORECASE) if unless is not None else None
         self.near = near if context is not None or unless is not None else 0
         self.score = score
         self.context_score = context_score
-        self.needs = needs
         self.replacement = replacement
         self.reach: Reach = reach_of(source, flags)
 

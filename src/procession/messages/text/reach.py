@@ -13,6 +13,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from procession.messages.text.needs import NOTHING, Needs, needs_of
 from procession.messages.value import Value
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _MANY = 400
 """Sets of more characters than this are not spelled out."""
 _FOREIGN_CASES = {"i": "\u0130\u0131", "k": "\u212a", "s": "\u017f"}
 """What ``IGNORECASE`` matches besides the two ASCII forms of a letter."""
-_OTHER_ENGINE = re.compile(r"\\[pPXRKLNGm]|\(\?[|R&0-9r]|\[\[:|\{[^{}]*[idse][<=]|--|&&|\|\||~~")
+_OTHER_ENGINE = re.compile(r"\\[pPXRKLNGm]|\(\?[|R&0-9r]|\[\[:|\{[^{}]*[idse][<=]")
 """Syntax of the ``regex`` package that the standard library reads as something else."""
 _PROPERTY = re.compile(r"\\[pP](?:\{[^{}]*\}|\w)")
 
@@ -47,9 +48,8 @@ class Reach(Value):
     """All characters that it can step over, or ``None`` where they are too many to list."""
     breaks: str
     """Common characters that it cannot step over."""
-    head: re.Pattern[str] | None
-    """What every match begins with, where that is more than any character."""
-    head_width: int
+    needs: Needs
+    """What every match has."""
     risky: bool
     """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
 
@@ -76,13 +76,14 @@ class Reach(Value):
         else:
             for character in self.breaks:
                 found = max(found, text.rfind(character, found) + 1)
-        if self.head is None or found >= size:
+        head = self.needs.head
+        if head is None or found >= size:
             return min(found, size)
-        begun = self.head.search(text, found)
-        return max(found, min(size - self.head_width + 1, begun.start() if begun is not None else size))
+        begun = head.search(text, found)
+        return max(found, min(size - self.needs.head_width + 1, begun.start() if begun is not None else size))
 
 
-BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", None, 0, True)
+BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, True)
 """Of a pattern that cannot be read."""
 
 
@@ -106,7 +107,6 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
         return BLIND
     walk = _Walk()
     _, look = walk.measure(parsed, parsed.state.flags)
-    head, head_width = (None, 0) if has_properties else _head_of(parsed, parsed.state.flags)
     if has_properties:
         walk.characters = None
         walk.passable = set(_PROBES)
@@ -115,8 +115,7 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
         min(walk.behind, UNBOUNDED),
         None if walk.characters is None else "".join(sorted(walk.characters)),
         "".join(probe for probe in _PROBES if probe not in walk.passable),
-        head,
-        head_width,
+        NOTHING if has_properties else needs_of(parsed, parsed.state.flags),
         walk.risky,
     )
 
@@ -203,9 +202,22 @@ class _Walk:
         self.silent += 1
         _, seen = self.measure(inner, flags)
         self.silent -= 1
-        if seen > 1:  # it steps over all but its last character
-            self.measure(inner, flags)
+        if seen > 1:
+            self._step_over(inner, flags)
         return 0, seen
+
+    def _step_over(self, items: Any, flags: int) -> None:
+        """
+        Note what an assertion steps over: all but the last character that it looks at.
+        """
+        if len(items) == 1 and str(items[0][0]) == "BRANCH":
+            for arm in items[0][1][1]:
+                self._step_over(arm, flags)
+        elif len(items) == 1 and str(items[0][0]) == "SUBPATTERN":
+            self._step_over(items[0][1][3], flags)
+        elif items:
+            single = str(items[-1][0]) in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT")
+            self.measure(items[:-1] if single else items, flags)
 
     def _place(self, place: str, flags: int) -> tuple[int, int]:
         if place in ("AT_BEGINNING", "AT_BEGINNING_STRING"):
@@ -310,82 +322,3 @@ def _varies(items: Any) -> bool:
     """
     low, high = items.getwidth()
     return bool(low != high)
-
-
-# --- what every match begins with ------------------------------------------------
-
-_CATEGORIES = {
-    "CATEGORY_DIGIT": r"\d", "CATEGORY_NOT_DIGIT": r"\D", "CATEGORY_SPACE": r"\s", "CATEGORY_NOT_SPACE": r"\S",
-    "CATEGORY_WORD": r"\w", "CATEGORY_NOT_WORD": r"\W",
-}  # fmt: skip
-_LONGEST_HEAD = 24
-
-
-def _head_of(items: Any, flags: int) -> tuple[re.Pattern[str] | None, int]:
-    """
-    Return a pattern that matches wherever *items* do, made of their beginning, and its width.
-    """
-    text, width, _ = _head(items)
-    if not width or len(text) > 4000:
-        return None, 0
-    kept = flags & (re.IGNORECASE | re.ASCII | re.DOTALL)
-    return re.compile(text, kept), width
-
-
-def _head(items: Any) -> tuple[str, int, bool]:
-    """
-    Write the fixed beginning of *items* as a pattern: its text, its width, and whether that is all of them.
-    """
-    text, width = "", 0
-    for op, value in items:
-        if width >= _LONGEST_HEAD:
-            return text, width, False
-        match str(op):
-            case "LITERAL":
-                text += re.escape(chr(value))
-                width += 1
-            case "IN" if (written := _written(value)) is not None:
-                text += written
-                width += 1
-            case "SUBPATTERN" if not value[1] and not value[2]:
-                inner, added, whole = _head(value[3])
-                text, width = text + inner, width + added
-                if not whole:
-                    return text, width, False
-            case "BRANCH":
-                arms = [_head(arm) for arm in value[1]]
-                if all(arm[1] for arm in arms):
-                    text += f"(?:{'|'.join(arm[0] for arm in arms)})"
-                    width += max(arm[1] for arm in arms)
-                return text, width, False
-            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-                least, most, inner_items = value
-                inner, added, whole = _head(inner_items)
-                if least and added:
-                    text, width = f"{text}(?:{inner})" + (f"{{{least}}}" if whole and added * least <= 99 else ""), (
-                        width + added * (least if whole and added * least <= 99 else 1)
-                    )
-                if not (whole and least == most and added * least <= 99):
-                    return text, width, False
-            case "AT" | "ASSERT" | "ASSERT_NOT":
-                continue
-            case _:
-                return text, width, False
-    return text, width, True
-
-
-def _written(items: Any) -> str | None:
-    out = ""
-    for op, value in items:
-        match str(op):
-            case "NEGATE":
-                out += "^"
-            case "LITERAL":
-                out += re.escape(chr(value))
-            case "RANGE":
-                out += f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
-            case "CATEGORY" if str(value) in _CATEGORIES:
-                out += _CATEGORIES[str(value)]
-            case _:
-                return None
-    return f"[{out}]"

@@ -8,8 +8,9 @@ text, by construction, and every stretch is searched once.
 
 from __future__ import annotations
 
+import re
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.messages.text.normalise import Folder, Offsets
 from procession.messages.text.spans import Span
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans"]
 
 BUDGET = 0.5
-"""Seconds that the searches of one rule under a time limit may take in one call."""
+"""Seconds that the searches under a time limit may take in one call."""
+_TRIES = 16
+"""How often, and every how many characters, a rule is tried at single places before it is sought in all the rest."""
+_FOREIGN_CASES = re.compile("[\u0130\u0131\u017f\u212a]")
+"""Letters that match ASCII ones when case is ignored, and are not turned into them by ``lower()``."""
 _SPARE = 256
 """Decided characters that are kept before it is worth while to drop them."""
 
@@ -92,6 +97,8 @@ class RuleLane:
         self._end = 0
         self._left = max((rule.left for rule in rules), default=0)
         self._found: list[Span] = []
+        self._lower: str | None = None
+        self._deadline = 0.0
 
     def feed(self, text: str, *, final: bool = False) -> list[Span]:
         """
@@ -103,6 +110,8 @@ class RuleLane:
         else:
             self._offsets.plain(len(text))
         self._view = view = self._view + text
+        self._lower = None
+        self._deadline = time.monotonic() + BUDGET
         self._found = []
         for search in self._searches:
             self._advance(search, view, final)
@@ -124,15 +133,9 @@ class RuleLane:
     def _advance(self, search: _Search, view: str, final: bool) -> None:
         rule = search.rule
         decided = len(view) + 1 if final else rule.reach.undecided(view)
-        deadline = time.monotonic() + BUDGET if rule.budgeted else 0.0
         while True:
             if search.open_start < 0:
-                if rule.needs and not _has_any(view, rule.needs, search.at):
-                    match = None
-                elif rule.budgeted:
-                    match = rule.pattern.search(view, search.at, timeout=max(deadline - time.monotonic(), 0.001))
-                else:
-                    match = rule.pattern.search(view, search.at)
+                match = self._next(rule, view, search.at)
                 if match is None or match.start() >= decided:
                     search.at = max(search.at, min(decided, len(view)))
                     return
@@ -141,8 +144,12 @@ class RuleLane:
                     search.at = match.end() if match.end() > match.start() else match.start() + 1
                     continue
                 if rule.tail is None:
-                    accepted = self._settle(rule, view, start, end)
-                    search.at = match.end() if accepted else match.start() + 1
+                    size = rule.measure(view[start:end]) if rule.measure is not None else end - start
+                    accepted = self._settle(rule, view, start, start + size)
+                    if not accepted:
+                        search.at = match.start() + 1
+                    else:
+                        search.at = match.end() if rule.measure is None else start + size
                     continue
                 search.open_start, search.open_end = start, match.end()
             end = search.open_end
@@ -156,6 +163,56 @@ class RuleLane:
                 return
             self._settle(rule, view, search.open_start, end)
             search.at, search.open_start = end, -1
+
+    def _next(self, rule: Rule, view: str, at: int) -> Any:
+        """
+        Return the first match of *rule* from *at* on, trying only where one can be.
+        """
+        needs = rule.reach.needs
+        if needs.literals and not self._has(needs.literals, view, needs.any_case):
+            return None
+        if rule.context_literals and not self._explain and not self._has(rule.context_literals, view, True):
+            return None
+        pattern = rule.pattern
+        if rule.budgeted:
+            return pattern.search(view, at, timeout=max(self._deadline - time.monotonic(), 0.001))
+        tries = _TRIES + (len(view) - at) // _TRIES
+        if needs.anchor is not None:
+            while tries > 0:
+                anchor = needs.anchor.search(view, at)
+                if anchor is None:
+                    return None
+                place = anchor.start()
+                for start in range(max(at, place - needs.anchor_at), place + 1):
+                    match = pattern.match(view, start)
+                    if match is not None:
+                        return match
+                tries -= 1 + place - max(at, place - needs.anchor_at)
+                at = place + 1
+        elif needs.head is not None:
+            while tries > 0:
+                begun = needs.head.search(view, at)
+                if begun is None:
+                    return None
+                at = begun.start()
+                match = pattern.match(view, at)
+                if match is not None:
+                    return match
+                at += 1
+                tries -= 1
+        return pattern.search(view, at)
+
+    def _has(self, groups: tuple[tuple[str, ...], ...], view: str, any_case: bool) -> bool:
+        """
+        Whether *view* has one string of each group.
+        """
+        if any_case:
+            if self._lower is None:
+                self._lower = "" if _FOREIGN_CASES.search(view) else view.lower()
+            if not self._lower:
+                return True
+            view = self._lower
+        return all(any(literal in view for literal in group) for group in groups)
 
     def _settle(self, rule: Rule, view: str, start: int, end: int) -> bool:
         """
@@ -171,17 +228,16 @@ class RuleLane:
             rejected = getattr(rule.check, "__name__", "check")
         elif rule.unless is not None and rule.unless.search(view, near, start):
             rejected = "context"
-        if not rejected or self._explain:
-            score = rule.score
-            if rule.context is not None and rule.context.search(view, near, start):
+        score = rule.score
+        if rule.context is not None and (not rejected or self._explain):
+            if rule.context.search(view, near, start):
                 score = rule.context_score
+            elif rule.context_only:
+                rejected = rejected or "no context"
+        if not rejected or self._explain:
             place = self._offsets.span(start, end)
             self._found.append(Span(*place, rule.type, rule.name, score, rule.replacement, rejected))
         return not rejected
-
-
-def _has_any(view: str, signs: str, start: int) -> bool:
-    return any(view.find(sign, start) >= 0 for sign in signs)
 
 
 def find_spans(rules: Sequence[Rule], text: str, *, fold: bool = False, explain: bool = False) -> list[Span]:

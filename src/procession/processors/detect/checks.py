@@ -10,7 +10,7 @@ import ipaddress
 import re
 
 __all__ = [
-    "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "ip_address", "luhn", "nino", "social_security",
+    "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "iban_length", "ip_address", "luhn", "nino", "social_security",
     "steuer_id",
 ]  # fmt: skip
 
@@ -93,6 +93,25 @@ def iban(text: str) -> bool:
     if IBAN_LENGTHS.get(plain[:2]) != len(plain) or not plain.isascii():
         return False
     return int("".join(str(int(character, 36)) for character in plain[4:] + plain[:4])) % 97 == 1
+
+
+def iban_length(text: str) -> int:
+    """
+    Return how much of *text* is a bank account with which it begins, separators included, or 0.
+
+    >>> iban_length("DE75 5121 0800 1245 1261 99 zur"), iban_length("DE75 5121 0800 1245 1261 98")
+    (27, 0)
+    """
+    left = IBAN_LENGTHS.get(text[:2].upper(), 0)
+    if not left:
+        return 0
+    for index, character in enumerate(text):
+        if character.isalnum():
+            left -= 1
+            if not left:
+                whole = not text[index + 1 : index + 2].isalnum()
+                return index + 1 if whole and iban(text[: index + 1]) else 0
+    return 0
 
 
 def social_security(text: str) -> bool:

@@ -20,7 +20,6 @@ REGIONS = (
 )  # fmt: skip
 """Whose national ways of writing are understood, unless the caller says otherwise."""
 
-_DIGITS = "0123456789"
 _NOT_DIGIT = re.compile(r"[^0-9]")
 _NOT_PRECEDED = r"(?<![0-9A-Za-z_+])(?<![0-9][.,:/-])(?<![A-Za-z]-)"
 _NOT_FOLLOWED = r"(?![0-9A-Za-z_])(?![.,:/-][0-9])"
@@ -52,7 +51,6 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             _NOT_PRECEDED + rf"(?:\+|00(?=[ 1-9])) ?[1-9](?:{_GAP}[0-9]){{6,14}}" + r"(?![0-9])",
             type="phone",
             check=international,
-            needs=_DIGITS,
             score=0.9,
         ),
         Rule(
@@ -61,7 +59,6 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             + r"(?:1[ .-])?(?:\([2-9][0-9]{2}\) ?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}"
             + _NOT_FOLLOWED,
             type="phone",
-            needs=_DIGITS,
             score=0.7,
             context=PHONE,
             context_score=0.9,
@@ -71,7 +68,6 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             _NOT_PRECEDED + _NO_DATE + r"(?:\(0[1-9][0-9]{0,4}\)|0[1-9][0-9]{0,5})(?:[ ./-]{1,3}[0-9]{1,8}){1,5}" + _NOT_FOLLOWED,
             type="phone",
             check=national,
-            needs="0",
             unless=r"(?<![0-9])[0-9]{4} \Z",
             score=0.7,
             context=PHONE,
@@ -82,7 +78,6 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             _NOT_PRECEDED + r"\([0-9]{2,4}\) ?[0-9]{3,5}[ -][0-9]{3,4}" + _NOT_FOLLOWED,
             type="phone",
             check=plausible,
-            needs="(",
             score=0.6,
             context=PHONE,
             context_score=0.9,
@@ -92,8 +87,7 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             _NOT_PRECEDED + _NO_DATE + r"[0-9](?:[ .-]{0,2}[0-9]){6,11}" + _NOT_FOLLOWED,
             type="phone",
             check=national,
-            needs=_DIGITS,
-            score=0.2,
+            context_only=True,
             context=rf"(?:{PHONE})[^0-9\n]{{0,32}}\Z",
             context_score=0.8,
         ),

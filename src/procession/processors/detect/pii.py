@@ -19,7 +19,6 @@ from procession.processors.detect.wallets import bech32, bitcoin_address, ethere
 
 __all__ = ["MODEL_TYPES", "OFFLINE_TYPES", "pii_rules"]
 
-_DIGITS = "0123456789"
 _NOT_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NOT_WORD_AFTER = r"(?![A-Za-z0-9_])"
 
@@ -47,22 +46,19 @@ _EMAIL = (
         rf"(?<![A-Za-z0-9_.%+\u00c0-\u024f-]){_LOCAL}(?:{_LOCAL_MORE}{{0,62}}[A-Za-z0-9_+\u00c0-\u024f-])?"
         rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]|-[A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
         check=no_file_name,
-        needs="@",
         unless=r"://[^\s/@]{0,60}\Z",
     ),
     Rule(
         "email-cyrillic",
         r"(?<![\w.+-])[\u0400-\u04ffA-Za-z0-9][\u0400-\u04ffA-Za-z0-9_.+-]{0,62}@(?:[\u0400-\u04ffA-Za-z0-9-]{1,40}\.){1,4}[\u0400-\u04ff]{2,12}(?!\w)",
         type="email",
-        needs="@",
     ),
     Rule(
         "email-spelled",  # eva [at] example [dot] net
-        rf"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{{0,40}} ?[\[({{<] ?(?:at|@) ?[\])}}>] ?"
+        rf"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{{0,40}} ?(?:\[at\]|\(at\)|\{{at\}}|<at>|\[ at \]|\( at \)|\[@\]|\(@\)) ?"
         r"[A-Za-z0-9-]{1,40}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?|\.)[A-Za-z0-9-]{2,40}){1,3}"
         + _NOT_WORD_AFTER,
         type="email",
-        needs="[({<",
         score=0.9,
     ),
 )
@@ -74,7 +70,6 @@ _URL = (
         rf"(?i)(?<![A-Za-z0-9+.-])(?:https?|ftps?|sftp|wss?|ssh|git|mongodb(?:\+srv)?|postgres(?:ql)?|mysql|rediss?|amqps?)://{_URL_CHARACTER}{{2}}",
         tail=rf"{_URL_CHARACTER}|\([^\s()<>\"]{{0,60}}\)|\[[^\s\[\]<>\"]{{0,60}}\]",
         trim=".,;:!?*_-",
-        needs=":",
     ),
     Rule(
         "url-www",
@@ -82,7 +77,6 @@ _URL = (
         type="url",
         tail=rf"{_URL_CHARACTER}|\([^\s()<>\"]{{0,60}}\)",
         trim=".,;:!?*_-",
-        needs=".",
     ),
 )
 
@@ -116,14 +110,13 @@ def ipv6(text: str) -> bool:
 _IPV4 = r"(?<![A-Za-z0-9_.])(?<![0-9]-)" + rf"{_OCTET}(?:\.{_OCTET}){{3}}(?![0-9A-Za-z_]|\.[0-9]|-[0-9])"
 _VERSION_BEFORE = rf"(?:{words.VERSION})[^0-9\n]{{0,16}}(?:[0-9][0-9.]{{1,14}}[^0-9\n]{{1,28}})?\Z"
 _IP = (
-    Rule("ipv4", _IPV4, type="ip-address", check=not_a_version, needs=".", score=0.8, unless=_VERSION_BEFORE),
+    Rule("ipv4", _IPV4, type="ip-address", check=not_a_version, score=0.8, unless=_VERSION_BEFORE),
     Rule(
         "ipv4-small",
         _IPV4,
         type="ip-address",
         check=not_a_mask,
-        needs=".",
-        score=0.2,
+        context_only=True,
         context=rf"(?:{words.ADDRESS})[^0-9\n]{{0,10}}\Z",
         context_score=0.7,
         unless=_VERSION_BEFORE,
@@ -133,16 +126,13 @@ _IP = (
         r"(?<![A-Za-z0-9_.])" + rf"{_OCTET}(?:\.{_OCTET}){{3}}(?=:[0-9]{{2,5}}(?![0-9])|/[0-9]{{1,2}}(?![0-9.]))",
         type="ip-address",
         check=not_a_mask,
-        needs=".",
         score=0.8,
     ),
     Rule(
         "ipv6",
-        r"(?<![A-Za-z0-9_:.])(?:[0-9A-Fa-f]{1,4}:|:(?=:)){1,8}(?::?[0-9A-Fa-f]{1,4}|:)"
-        r"(?::[0-9A-Fa-f]{1,4}){0,7}(?::[0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?:\.[0-9]{1,3}){3})?(?![A-Za-z0-9_:])",
+        r"(?<![A-Za-z0-9_:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4})?(?![A-Za-z0-9_:])",
         type="ip-address",
         check=ipv6,
-        needs=":",
         score=0.9,
     ),
 )
@@ -150,7 +140,6 @@ _UUID = (
     Rule(
         "uuid",
         r"(?<![0-9A-Za-z-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z]|-[0-9A-Za-z])",
-        needs="-",
     ),
 )
 
@@ -164,52 +153,41 @@ _CARD = (
         rf"(?:[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{1,4}}(?:{_SEPARATOR}[0-9]{{1,3}})?"
         rf"|[0-9]{{4}}{_SEPARATOR}[0-9]{{6}}{_SEPARATOR}[0-9]{{4,5}})(?![0-9A-Za-z_]|[.,-][0-9])",
         check=checks.card_number,
-        needs=_DIGITS,
     ),
     Rule(
         "credit-card-16",  # where other digits follow: an expiry date, a security code
         rf"(?<![0-9A-Za-z_])(?<![0-9][.,-])[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}(?![0-9A-Za-z_]|-[0-9]|[.][0-9])",
         type="credit-card",
         check=checks.card_number,
-        needs=_DIGITS,
     ),
 )
 
 
-def _iban_rule() -> Rule:
-    by_length: dict[int, list[str]] = {}
-    for country, length in checks.IBAN_LENGTHS.items():
-        by_length.setdefault(length, []).append(country)
-    arms = "|".join(
-        f"(?:{'|'.join(sorted(countries))})[ -]?[0-9]{{2}}(?:[ .-]?[A-Za-z0-9]){{{length - 4}}}"
-        for length, countries in sorted(by_length.items())
-    )
-    return Rule(
-        "iban", rf"(?i){_NOT_WORD_BEFORE}(?:{arms}){_NOT_WORD_AFTER}", check=checks.iban, needs=_DIGITS
-    )
-
-
+_IBAN = (
+    Rule(
+        "iban",
+        rf"{_NOT_WORD_BEFORE}[A-Za-z]{{2}}[ -]?[0-9]{{2}}(?:[ .-]?[A-Za-z0-9]){{11,31}}",
+        measure=checks.iban_length,
+    ),
+)
 _WALLET = (
     Rule(
         "bitcoin",
         r"(?<![A-Za-z0-9_])[13LMDTA9][1-9A-HJ-NP-Za-km-z]{25,34}(?![A-Za-z0-9_])",
         type="crypto-wallet",
         check=bitcoin_address,
-        needs=_DIGITS,
     ),
     Rule(
         "bitcoin-bech32",
         r"(?<![A-Za-z0-9_])(?:bc1|tb1|ltc1|BC1|LTC1)[02-9ac-hj-np-zAC-HJ-NP-Z]{11,71}(?![A-Za-z0-9_])",
         type="crypto-wallet",
         check=bech32,
-        needs="1",
     ),
     Rule(
         "ethereum",
         r"(?<![A-Za-z0-9_])0x[0-9a-fA-F]{40}(?![A-Za-z0-9_])",
         type="crypto-wallet",
         check=ethereum_address,
-        needs="x",
     ),
 )
 
@@ -223,7 +201,6 @@ _SSN = (
         "ssn",
         rf"{_NUMBER_BEFORE}[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}{_NUMBER_AFTER}",
         check=checks.social_security,
-        needs="-",
         score=0.8,
     ),
     Rule(
@@ -231,8 +208,7 @@ _SSN = (
         rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{2}}[ .]?[0-9]{{4}}{_NUMBER_AFTER}",
         type="ssn",
         check=checks.social_security,
-        needs=_DIGITS,
-        score=0.2,
+        context_only=True,
         context=rf"(?:{_SSN_WORDS})[^0-9\n]{{0,60}}\Z",
         context_score=0.8,
         near=80,
@@ -257,8 +233,7 @@ _DATE_OF_BIRTH = (
     Rule(
         "date-of-birth",
         rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})",
-        needs=_DIGITS,
-        score=0.1,
+        context_only=True,
         context=_BIRTH_BEFORE,
         context_score=0.9,
         near=76,
@@ -267,7 +242,6 @@ _DATE_OF_BIRTH = (
         "date-of-birth-after",
         rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})(?=[ ]?[(,]? ?(?:dob\b|date of birth|生まれ|生|出生|geboren\b|doğumlu|생\b))",
         type="date-of-birth",
-        needs=_DIGITS,
         score=0.9,
     ),
 )
@@ -276,7 +250,6 @@ _NINO = (
         "uk-nino",
         rf"(?i){_NOT_WORD_BEFORE}[a-z]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[a-d]{_NOT_WORD_AFTER}",
         check=checks.nino,
-        needs=_DIGITS,
         score=0.8,
     ),
 )
@@ -285,7 +258,6 @@ _DNI = (
         "es-dni",
         rf"(?i){_NUMBER_BEFORE}(?:[0-9]{{8}}|[0-9]{{1,2}}\.[0-9]{{3}}\.[0-9]{{3}})[ -]?[a-z]{_NOT_WORD_AFTER}",
         check=checks.dni_or_nie,
-        needs=_DIGITS,
         score=0.8,
     ),
     Rule(
@@ -293,7 +265,6 @@ _DNI = (
         rf"(?i){_NOT_WORD_BEFORE}[xyz][ -]?[0-9]{{7}}[ -]?[a-z]{_NOT_WORD_AFTER}",
         type="es-dni",
         check=checks.dni_or_nie,
-        needs=_DIGITS,
         score=0.8,
     ),
 )
@@ -302,15 +273,13 @@ _CPF = (
         "br-cpf",
         rf"{_NUMBER_BEFORE}[0-9]{{3}}\.[0-9]{{3}}\.[0-9]{{3}}[-/][0-9]{{2}}{_NUMBER_AFTER}",
         check=checks.cpf,
-        needs=_DIGITS,
     ),
     Rule(
         "br-cpf-plain",
         rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{3}}[ .]?[0-9]{{3}}[ -]?[0-9]{{2}}{_NUMBER_AFTER}",
         type="br-cpf",
         check=checks.cpf,
-        needs=_DIGITS,
-        score=0.2,
+        context_only=True,
         context=r"\bcpf\b[^0-9\n]{0,40}\Z",
         context_score=0.9,
     ),
@@ -321,7 +290,6 @@ _STEUER = (
         "de-steuer-id",
         rf"{_NUMBER_BEFORE}[1-9][0-9] [0-9]{{3}} [0-9]{{3}} [0-9]{{3}}{_NUMBER_AFTER}",
         check=checks.steuer_id,
-        needs=" ",
         score=0.8,
     ),
     Rule(
@@ -329,8 +297,7 @@ _STEUER = (
         rf"{_NUMBER_BEFORE}[1-9][0-9][ /]?[0-9]{{3}}[ /]?[0-9]{{3}}[ /]?[0-9]{{3}}{_NUMBER_AFTER}",
         type="de-steuer-id",
         check=checks.steuer_id,
-        needs=_DIGITS,
-        score=0.2,
+        context_only=True,
         context=rf"(?:{_STEUER_WORDS})[^0-9\n]{{0,56}}\Z",
         context_score=0.9,
         near=76,
@@ -351,7 +318,6 @@ _AADHAAR = (
         "in-aadhaar",
         rf"{_NUMBER_BEFORE}(?<![0-9] )[2-9][0-9]{{3}}([ -])[0-9]{{4}}\1[0-9]{{4}}{_NUMBER_AFTER}(?! [0-9]{{4}})",
         check=grouped_aadhaar,
-        needs=_DIGITS,
         score=0.6,
         context=_AADHAAR_WORDS,
     ),
@@ -360,8 +326,7 @@ _AADHAAR = (
         rf"{_NUMBER_BEFORE}[2-9][0-9]{{3}}[ -]?[0-9]{{4}}[ -]?[0-9]{{4}}{_NUMBER_AFTER}",
         type="in-aadhaar",
         check=checks.aadhaar,
-        needs=_DIGITS,
-        score=0.2,
+        context_only=True,
         context=rf"(?:{_AADHAAR_WORDS})[^0-9\n]{{0,40}}\Z",
         context_score=0.9,
     ),
@@ -378,7 +343,7 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
     "url": _URL,
     "uuid": _UUID,
     "crypto-wallet": _WALLET,
-    "iban": (_iban_rule(),),
+    "iban": _IBAN,
     "uk-nino": _NINO,
     "es-dni": _DNI,
     "br-cpf": _CPF,

@@ -13,7 +13,6 @@ from procession.processors.detect.checks import card_number, social_security
 
 __all__ = ["PRESETS"]
 
-_DIGITS = "0123456789"
 
 PRESETS: Mapping[str, tuple[Rule, ...]] = {
     "pii": (
@@ -21,21 +20,18 @@ PRESETS: Mapping[str, tuple[Rule, ...]] = {
             "email",
             r"(?<![\w.+-])[A-Za-z0-9_%+][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9][A-Za-z0-9-]{0,62}"
             r"(?:\.[A-Za-z0-9-]{1,63}){0,3}\.[A-Za-z]{2,24}(?![A-Za-z0-9_])",
-            needs="@",
             replacement="[EMAIL]",
         ),
         Rule(
             "phone",
             r"(?<![\w.+-])(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{2,4}\)[ .-]?|[0-9]{3}[ .-])[0-9]{3}[ .-][0-9]{4}(?![\w-])"
             r"|(?<![\w.+-])\+[0-9]{1,3}(?:[ .-]?[0-9]{2,4}){2,5}(?![\w-])",
-            needs=_DIGITS,
             replacement="[PHONE]",
         ),
         Rule(
             "ssn",
             r"(?<![\w-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])",
             check=social_security,
-            needs=_DIGITS,
             replacement="[SSN]",
         ),
         Rule(
@@ -43,7 +39,6 @@ PRESETS: Mapping[str, tuple[Rule, ...]] = {
             r"(?<![\w-])(?:[0-9]{4}[ \u00a0-]?[0-9]{4}[ \u00a0-]?[0-9]{4}[ \u00a0-]?[0-9]{1,4}(?:[ \u00a0-]?[0-9]{3})?"
             r"|[0-9]{4}[ \u00a0-]?[0-9]{6}[ \u00a0-]?[0-9]{4,5})(?![\w])",
             check=card_number,
-            needs=_DIGITS,
             replacement="[CREDIT_CARD]",
         ),
     ),
@@ -53,7 +48,6 @@ PRESETS: Mapping[str, tuple[Rule, ...]] = {
             r"(?i)(?<![A-Za-z0-9])(?:api[_-]?key|apikey|secret[_-]?key|access[_-]?token)[ \t]{0,4}[:=][ \t]{0,4}"
             r"[\"']?[A-Za-z0-9_-]{16}",
             tail=r"[A-Za-z0-9_-]{1,64}",
-            needs=":=",
             replacement="[API_KEY]",
         ),
         Rule("api-key", r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20}", tail=r"[A-Za-z0-9_-]{1,64}", replacement="[API_KEY]"),
@@ -71,7 +65,6 @@ PRESETS: Mapping[str, tuple[Rule, ...]] = {
             r"(?i)(?<![A-Za-z0-9])https?://[^\s<>\"'`]{3}",
             tail=r"[^\s<>\"'`]{1,64}",
             trim=".,;:!?)]}",
-            needs=":",
             replacement="[URL]",
         ),
     ),

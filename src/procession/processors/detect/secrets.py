@@ -117,8 +117,8 @@ _VENDORS = (
     _vendor(
         "service-token",
         r"(?:lin_api_|ntn_|secret_(?=[A-Za-z0-9]{40})|figd_|figp_|sbp_|pscale_(?:tkn|pw|oauth)_|glsa_|glc_|sntrys_|sntryu_|rubygems_"
-        r"|dckr_pat_|nfp_|gsk_|r8_|pplx-|xai-|tvly-|pcsk_|lsv2_(?:pt|sk)_|NRAK-|HRKU-|PMAK-|dp\.(?:pt|st|ct|sa)\.|sq_|tfp_|oy2"
-        r"|cio|rdme_|EZ[AT]K|shippo_(?:live|test)_|live_|ptsk_|sk_|rk_)[A-Za-z0-9_-]{24}",
+        r"|dckr_pat_|nfp_|gsk_|r8_|pplx-|xai-|tvly-|pcsk_|lsv2_(?:pt|sk)_|NRAK-|HRKU-|PMAK-|dp\.(?:pt|st|ct|sa)\.|tfp_"
+        r"|rdme_|EZ[AT]K|shippo_(?:live|test)_|ptsk_)[A-Za-z0-9_-]{24}",
     ),
 )
 
@@ -182,7 +182,6 @@ _ADDRESS = Rule(
     type="api-key",
     group=1,
     check=password_in_address,
-    needs="@",
 )
 _TOKEN_IN_ADDRESS = Rule(
     "token-in-address",  # https://token@host
@@ -190,14 +189,14 @@ _TOKEN_IN_ADDRESS = Rule(
     type="api-key",
     group=1,
     check=value_of_key,
-    needs="@",
 )
 
 _PASSWORD_NAME = r"(?:passw(?:or)?d|passwort|passphrase|pwd|pass|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль|密码|密碼|パスワード)"
+_PASSWORD_WORD = r"(?:password|passwort|passphrase|passcode|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль|密码|密碼|パスワード|كلمة المرور|पासवर्ड|비밀번호)"
 _KEY_NAME = (
-    r"(?:api[_-]?key|apikey|secret[_-]?(?:access[_-]?)?key|access[_-]?(?:key|token)|auth[_-]?(?:token|key)|client[_-]?secret"
+    r"(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|access[_-]?(?:key|token)|auth[_-]?(?:token|key)|client[_-]?secret"
     r"|(?:signing|webhook|app|shared|jwt|session|hmac|consumer)[_-]?(?:signing[_-]?)?secret|account[_-]?key|shared[_-]?access[_-]?key|private[_-]?key"
-    r"|encryption[_-]?key|master[_-]?key|refresh[_-]?token|bot[_-]?token|token|secret|credentials?|sig(?:nature)?(?==)|_key)"
+    r"|encryption[_-]?key|master[_-]?key|refresh[_-]?token|bot[_-]?token|token|secret|credentials?|_key)"
 )
 _NAME_BEFORE = r"(?<![A-Za-z0-9])(?!pub)(?:[A-Za-z0-9]{1,20}[_.-]){0,4}"
 _ASSIGN = r"[\"']?[ \t]{0,3}(?:=>|:=|==?|:)[ \t]{0,3}[\"'`]?"
@@ -209,7 +208,6 @@ _SETTINGS = (
         group=1,
         trim=".,)!?",
         check=value_of_password,
-        needs=":=",
     ),
     Rule(
         "key-setting",
@@ -218,16 +216,18 @@ _SETTINGS = (
         group=1,
         trim=".",
         check=value_of_key,
-        needs=":=",
     ),
     Rule(
         "password-said",  # "the password is ..."
-        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_NAME}(?: is| was| ist| lautet| est| es| é| ?は| ?是| ?:)[ :]{{0,2}}[\"'`„«“]?([^\s\"'`;,<>|{{}}\[\]«»“”]{{6,64}})",
+        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_WORD}(?: is| was| ist| lautet| est| es| é| ?は| ?是| ?:)[ :]{{0,2}}[\"'`„«“]?([^\s\"'`;,<>|{{}}\[\]«»“”]{{6,64}})",
         type="api-key",
         group=1,
         trim=".,)!?",
         check=value_of_password,
         score=0.7,
+    ),
+    Rule(
+        "shared-signature", r"[?&;]sig=([A-Za-z0-9%+/=]{30,200})", type="api-key", group=1, check=value_of_key
     ),
     Rule(
         "secret-key-said",

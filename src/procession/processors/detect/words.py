@@ -16,9 +16,9 @@ PHONE = (
 """Before a telephone number."""
 
 BIRTH = (
-    r"\bborn\b|birth|\bd\.?o\.?b\b|bday|b-day|\bgeb\b|\bgeboren|geburt|\bnée?s?\b|\bné\(e\)|naissance|\bnac(?:\.|í|id|im)|nascita"
-    r"|\bnat[oa]\b|nascid|nasciment|\bnasc\b|родил|рожд|д\.\s?р\.|\bдр\b|生年月日|生まれ|誕生|出生|生日|تاريخ الميلاد|ميلاد|مواليد|ولد"
-    r"|जन्म|생년월일|출생|생일|태어|urodz|\bur\.|född|født|fødsels|födelse|syntym|doğum|ngày sinh|\bsinh\b|narozen|született|születés|γέννησ"
+    r"\bborn\b|birth|\bdob\b|\bd\.o\.b\b|bday|b-day|\bgeb\b|\bgeboren|geburt|\bnée?s?\b|\bné\(e\)|naissance|\bnac(?:\.|í|id|im)|nascita"
+    r"|\bnat[oa]\b|nascid|nasciment|\bnasc\b|родил|рожд|д\.\s?р\.|\bдр[ :.]|生年月日|生まれ|誕生|出生|生日|تاريخ الميلاد|ميلاد|مواليد|ولد"
+    r"|जन्म|생년월일|출생|생일|태어|urodz| ur\.|född|født|fødsels|födelse|syntym|doğum|ngày sinh|\bsinh\b|narozen|született|születés|γέννησ"
     r"|γεννήθηκ|nașter|născut|geboortedatum|народ(?:ився|илася|ження)"
 )
 """Before a date of birth."""

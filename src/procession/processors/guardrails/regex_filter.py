@@ -32,7 +32,8 @@ class RegexFilter(TextGuard):
     ``urls``.  In a replacement ``$&`` and ``$1`` stand for the match and its groups; where matches overlap they are
     taken literally.  Patterns look at the text as it is written, code point by code point.
 
-    A pattern whose matches can be of any length holds a streamed block back until a character comes that it cannot
+    Under ``redact`` the last *stream_carryover_size* characters of a streamed block are held back, and more where a
+    rule needs more; with 1 it is what the rules need.  A pattern whose matches can be of any length holds a streamed block back until a character comes that it cannot
     step over; one that can step over everything, such as ``a.*b``, until the block ends, and is warned about.  Bound
     it: ``a.{0,80}b``.  With the ``guard`` extra a search that takes longer than half a second is stopped, and the
     guard trips with ``guard_timeout``; without it patterns that may take exponential time are refused.
@@ -67,8 +68,10 @@ class RegexFilter(TextGuard):
         if stream_carryover_size < 1:
             raise ProcessorDefinitionError(
                 f"RegexFilter has stream_carryover_size={stream_carryover_size}",
-                hint="it is at least 1; the rules themselves say how much has to be held back",
+                hint="it is at least 1; what the rules need is held back in any case",
             )
+        if strategy == "redact":
+            self.carryover = stream_carryover_size
         self.include_redacted_values = include_redacted_values
         named = some_of("RegexFilter", "presets", presets, tuple(PRESETS))
         self.rules = (*(self._rule(rule) for rule in rules), *(rule for name in named for rule in PRESETS[name]))

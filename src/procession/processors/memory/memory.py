@@ -82,7 +82,7 @@ class Memory:
         return MemoryUse(
             thread_id=thread,
             resource_id=resource,
-            last_messages=None if last is False else last,
+            last_messages="all" if last is None else last or None,
             enabled=last is not False,
             read_only=bool(options.get("read_only", self.read_only)),
         )

@@ -29,7 +29,7 @@ class MemoryUse(Value, kw_only=True):
 
     thread_id: str
     resource_id: str
-    last_messages: int | None = None
+    last_messages: int | Literal["all"] | None = None
     """How many messages are recalled; ``None`` for the processor's own setting."""
     enabled: bool = True
     read_only: bool = False
@@ -68,7 +68,8 @@ class MessageHistory(Processor):
         use = _use_of(ctx.scope)
         if use is None or not use.enabled:
             return
-        last = use.last_messages if use.last_messages is not None else self.last_messages
+        wanted = use.last_messages if use.last_messages is not None else self.last_messages
+        last = None if wanted == "all" else wanted
         recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
         ctx.message_list.add([message for message in recalled if message.role != "system"], "memory")
         if not use.read_only and self.persist_on_tripwire != "none":
@@ -83,9 +84,10 @@ class MessageHistory(Processor):
             self._mark(ctx.scope, use, ctx.message_list).complete = True
 
     def _mark(self, scope: RequestScope, use: MemoryUse, messages: MessageList) -> HistoryMark:
-        mark = scope.resources.get("history-mark")
+        key = ("history-mark", id(self.storage))  # two histories of one store save a turn once
+        mark = scope.resources.get(key)
         if not isinstance(mark, HistoryMark):
-            mark = scope.resources["history-mark"] = HistoryMark(self.id, self.storage, use, self.persist_on_tripwire)
+            mark = scope.resources[key] = HistoryMark(self.id, self.storage, use, self.persist_on_tripwire)
             scope.marks.append(mark)
         mark.messages = scope.resources.get("messages", messages)
         return mark

@@ -1,0 +1,66 @@
+"""
+Confusables: letters of other alphabets that are drawn like Latin ones.
+
+For detection only: pure Russian or Greek text comes out as nonsense, which is of no consequence there.
+"""
+
+from __future__ import annotations
+
+__all__ = ["has_look_alikes", "look_alike"]
+
+_OWN: dict[str, str] = {
+    # Cyrillic
+    **dict(zip("аеорсухіјѕԁһԛԝкмнтвгьзбп", "aeopcyxijsdhqwkmhtbrbz6n", strict=True)),
+    **dict(zip("АВЕКМНОРСТУХІЈЅԌҺԚԜЗ", "ABEKMHOPCTYXIJSGHQWZ", strict=True)),
+    # Greek
+    **dict(zip("αβγδεζηικνοπρστυφχωϲϳ", "aBydeznikvonpotuφxwcj", strict=True)),
+    **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX", strict=True)),
+    # Armenian, small capitals and other letters
+    **dict(zip("օսցհոզքԁյ", "ougհnqpdj", strict=True)),
+    **dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡıȷøəɐ", "abcdefghijklmnoprstuvwyzagijoea", strict=True)),
+}
+
+
+class _Letters(dict[int, str]):
+    """
+    A table for ``str.translate`` that asks ``confusable_homoglyphs`` for what it does not know, once per character.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        found = character
+        if code > 0x24F and character.isalpha():
+            found = _from_library(character) or character
+        self[code] = found
+        return found
+
+
+_LETTERS = _Letters({ord(character): seen for character, seen in _OWN.items()})
+
+
+def _from_library(character: str) -> str | None:
+    try:
+        from confusable_homoglyphs import confusables
+    except ImportError:
+        return None
+    for other in confusables.confusables_data.get(character, ()):
+        if len(other["c"]) == 1 and other["c"].isascii() and other["c"].isalpha():
+            return str(other["c"])
+    return None
+
+
+def has_look_alikes(text: str) -> bool:
+    """
+    Whether *text* has letters that may stand for Latin ones.
+    """
+    return not text.isascii() and look_alike(text) != text
+
+
+def look_alike(text: str) -> str:
+    """
+    Return *text* with such letters replaced, character by character.
+
+    >>> look_alike("іgnоrе аll")
+    'ignore all'
+    """
+    return text if text.isascii() else text.translate(_LETTERS)

@@ -1,0 +1,158 @@
+"""
+AskingGuard: a text guard that may ask a detector which has to be awaited, such as a model.
+
+Without one it is a plain text guard.  With one its hooks are awaited, a streamed block is held to its end, and each
+text is judged once in a request: verdicts are kept by what the text says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.text.spans import Region, resolve
+from procession.processors.context import HookContext
+from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
+from procession.processors.detect.detector import Detector, Verdict
+from procession.processors.hold_back import digest_of, pieces_of
+from procession.processors.strings import strings_in
+from procession.processors.text_blocks import TextBlocks
+from procession.processors.text_guard import TextGuard
+from procession.processors.violation import GuardOutcome
+
+__all__ = ["AskingGuard"]
+
+MODEL_TIMEOUT = 30.0
+"""Seconds that a hook which asks a model may take, unless the guard says otherwise (D17)."""
+_SHORTEST = 8
+"""Strings inside tool results with fewer characters are not worth a question."""
+
+
+class AskingGuard(TextGuard):
+    """
+    A text guard with an optional detector that is awaited.  A subclass says in ``judged`` what its verdict means.
+    """
+
+    detector: Detector | None = None
+
+    def use(self, detector: Detector | None) -> None:
+        """
+        Ask *detector* from now on; the hooks that this guard has become asynchronous.
+        """
+        if detector is None:
+            return
+        self.detector = detector
+        self.asks = True
+        if self.timeout is None:
+            self.timeout = MODEL_TIMEOUT
+        slow: dict[str, Callable[[Any], Any]] = {
+            "process_input": self._input_slowly,
+            "process_output_result": self._result_slowly,
+            "process_tool_result": self._tool_slowly,
+        }
+        for name, method in slow.items():
+            if getattr(self, name) is not None:
+                setattr(self, name, method)
+        if self.process_output_stream is not None:
+            setattr(self, "process_output_stream", self._stream_slowly)  # noqa: B010
+            setattr(self, "flush_output_stream", self._flush_slowly)  # noqa: B010
+
+    def judged(self, verdict: Verdict, text: str) -> list[Region]:
+        """
+        Return what counts in *text*, given a detector's *verdict* of it.
+        """
+        return resolve(span for span in verdict.spans if self.accepts(span, text[span.start : span.end]))
+
+    async def verdict_of(self, ctx: HookContext[Any], text: str) -> Verdict:
+        """
+        Ask the detector about *text*, once per request.
+        """
+        assert self.detector is not None
+        verdicts: dict[bytes, Verdict] = ctx.state.setdefault("verdicts", {})
+        key = digest_of(text)
+        if key not in verdicts:
+            verdicts[key] = await self.detector.detect(text, scope=ctx.scope)
+        return verdicts[key]
+
+    async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
+        """
+        Return what counts in *text*: what rules find, and what the detector finds.
+        """
+        found = self.regions(text)
+        if self.detector is None or not text.strip():
+            return found
+        more = self.judged(await self.verdict_of(ctx, text), text)
+        return resolve(span for region in (*found, *more) for span in region.members)
+
+    # -- hooks
+
+    async def _input_slowly(self, ctx: InputContext) -> None:
+        async def look() -> None:
+            for message in self.new_messages(ctx):
+                texts = self.texts_of(ctx, message)
+                found = {text: await self.regions_in(ctx, text) for text in texts.values()}
+                self.look_at(ctx, message, texts, found.__getitem__)
+
+        if self.enforces:
+            await look()
+        else:  # a monitor does not keep the run waiting: it is awaited at its end (D36)
+            ctx.scope.pending.append(self._beside(ctx, look))
+
+    async def _beside(self, ctx: HookContext[Any], look: Callable[[], Any]) -> None:
+        try:
+            with anyio.fail_after(self.timeout):
+                await look()
+        except Exception as error:
+            outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
+            ctx.report(f"{self.id} failed: {type(error).__name__}", None, outcome)
+
+    async def _result_slowly(self, ctx: OutputResultContext) -> None:
+        for message in tuple(ctx.view):
+            if message.role == "assistant":
+                texts = self.texts_of(ctx, message)
+                found = {text: await self.regions_in(ctx, text) for text in texts.values()}
+                self.look_at(ctx, message, texts, found.__getitem__)
+
+    async def _tool_slowly(self, ctx: ToolResultContext) -> dict[str, Any] | None:
+        found: dict[str, list[Region]] = {}
+        for _, text in strings_in(ctx.result):
+            if text not in found:
+                worth = len(text) >= _SHORTEST and any(character.isalpha() for character in text)
+                found[text] = await self.regions_in(ctx, text) if worth else self.regions(text)
+        return self.look_into(ctx, found.__getitem__)
+
+    async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
+        chunk = ctx.chunk
+        if type(chunk) is not TextDelta:
+            return chunk
+        blocks: TextBlocks[list[str]] = TextBlocks.of(ctx, list[str])
+        blocks.block(chunk).append(chunk.text)
+        return chunk if self.passes else None
+
+    async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
+        blocks: TextBlocks[list[str]] = TextBlocks.of(ctx, list[str])
+        out: list[Chunk] = []
+        for id, pieces in blocks.ended_by(ctx.chunk):
+            with anyio.fail_after(self.timeout):
+                text = await self._whole(ctx, "".join(pieces))
+            if text and not self.passes:
+                out.append(TextDelta(text, id))
+        return out
+
+    async def _whole(self, ctx: OutputStreamContext, text: str) -> str:
+        """
+        Judge one whole block: first by rules, then, as they left it, by the detector.
+        """
+        where = {"phase": ctx.hook.value}
+        found = self.regions(text)
+        if found and self.settle(ctx, pieces_of(text, found), where):
+            text = "" if self.strategy == "filter" else self.joined(pieces_of(text, found))
+        if text.strip():
+            more = self.judged(await self.verdict_of(ctx, text), text)
+            if more and self.settle(ctx, pieces_of(text, more), where):
+                text = "" if self.strategy == "filter" else self.joined(pieces_of(text, more))
+        self.note_text(ctx.state, text)
+        return text

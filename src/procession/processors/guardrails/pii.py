@@ -1,0 +1,166 @@
+"""
+PIIDetector: personal data, found by form, and by a model where you give one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from procession.errors import ProcessorDefinitionError
+from procession.messages.text.spans import Region, Span
+from procession.models.model import LanguageModel
+from procession.processors.asking_guard import AskingGuard
+from procession.processors.detect.detector import Detector, Verdict
+from procession.processors.detect.phones import REGIONS
+from procession.processors.detect.pii import MODEL_TYPES, OFFLINE_TYPES, pii_rules
+from procession.processors.guardrails.masks import Redaction, redacted
+from procession.processors.hold_back import Piece
+from procession.processors.options import one_of, some_of
+from procession.processors.text_guard import Mode, Phase
+from procession.processors.violation import OnViolation
+
+__all__ = ["PIIDetector"]
+
+
+class PIIDetector(AskingGuard):
+    """
+    Finds personal data in new input, in answers while they stream, and in results of tools.
+
+    Rules find what can be told from its form: ``detection_types`` of ``OFFLINE_TYPES``, all of them by default, with
+    ``api-key`` for secrets of any kind.  ``name`` and ``address`` need a *model* or a *detector*, which is asked
+    besides the rules and may find any type; each streamed block is then held to its end.
+
+    *redaction* is ``mask`` (enough is left to recognise it), ``hash`` (equal values stay equal), ``placeholder``
+    (``[EMAIL]``) or ``remove``.  *allow* lists values that are never reported, *deny* values that always are.
+    *regions* says how telephone numbers without a country code are written.
+
+    Raises ``ProcessorDefinitionError`` for options that mean nothing.
+
+    >>> PIIDetector(redaction="placeholder").guard("write to eva@example.net or call +44 20 7946 0311")
+    'write to [EMAIL] or call [PHONE]'
+    """
+
+    id = "pii-detector"
+    description = "personal data and secrets"
+    strategies = ("block", "redact", "filter", "warn")
+    strategy = "redact"
+    threshold = 0.6
+    folds = True
+
+    def __init__(
+        self,
+        *,
+        strategy: Literal["block", "redact", "filter", "warn"] = "redact",
+        detection_types: Sequence[str] | None = None,
+        redaction: Redaction | None = None,
+        redaction_method: Redaction | None = None,
+        preserve_format: bool = True,
+        threshold: float = 0.6,
+        allow: Collection[str] = (),
+        deny: Mapping[str, str] | Collection[str] = (),
+        regions: Sequence[str] = REGIONS,
+        include_detections: bool = False,
+        model: LanguageModel | str | None = None,
+        detector: Detector | None = None,
+        instructions: str | None = None,
+        phase: Phase = "all",
+        mode: Mode = "enforce",
+        id: str | None = None,
+        on_error: Literal["stop", "skip"] | None = None,
+        timeout: float | None = None,
+        on_violation: OnViolation | None = None,
+    ) -> None:
+        super().__init__(
+            id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold, on_error=on_error, timeout=timeout,
+            on_violation=on_violation,
+        )  # fmt: skip
+        asks = model is not None or detector is not None
+        known = (*OFFLINE_TYPES, *MODEL_TYPES) if asks else OFFLINE_TYPES
+        wanted = tuple(detection_types) if detection_types is not None else known
+        if not asks and (by_model := [kind for kind in wanted if kind in MODEL_TYPES]):
+            raise ProcessorDefinitionError(
+                f"PIIDetector is to find {', '.join(map(repr, by_model))}, which no rule finds",
+                hint="give it model='...' or a detector of your own",
+            )
+        self.detection_types = wanted if asks else some_of("PIIDetector", "detection_types", wanted, known)
+        self.redaction: Redaction = one_of(
+            "PIIDetector", "redaction", redaction or redaction_method or "mask", ("mask", "hash", "remove", "placeholder")
+        )
+        self.preserve_format = preserve_format
+        self.include_detections = include_detections
+        self._allow = frozenset(value.casefold() for value in allow)
+        self._deny = _denied(deny)
+        self.rules = (
+            *self._deny,
+            *pii_rules((kind for kind in self.detection_types if kind in OFFLINE_TYPES), regions=regions),
+        )
+        if detector is None and model is not None:
+            from procession.processors.detect.llm import pii_detector
+
+            detector = pii_detector(model, self.detection_types, instructions)
+        self.use(detector)
+
+    def accepts(self, span: Span, text: str) -> bool:
+        """
+        Whether a finding counts: it is sure enough, and not on the list of what is allowed.
+        """
+        return super().accepts(span, text) and text.casefold() not in self._allow
+
+    def judged(self, verdict: Verdict, text: str) -> list[Region]:
+        """
+        Return what a model found; what it reports without saying where stands for the whole text.
+        """
+        found = super().judged(verdict, text)
+        if not found and not verdict.spans and (types := verdict.over(self.threshold)):
+            whole = Span(0, len(text), types[0], f"model:{types[0]}", verdict.scores[types[0]], verdict.rewritten)
+            return [Region(0, len(text), whole, (whole,))]
+        return found
+
+    def replacement(self, region: Region, text: str) -> str:
+        """
+        Return the value as *redaction* leaves it.
+        """
+        if region.owner.replacement is not None:
+            return region.owner.replacement
+        return redacted(text, region.owner.type, self.redaction, keep_format=self.preserve_format)
+
+    def reason(self, spans: Sequence[Span]) -> str:
+        """
+        Name the types that were found.
+        """
+        return f"PII detected. Types: {', '.join(dict.fromkeys(span.type for span in spans))}"
+
+    def metadata(self, spans: Sequence[Span]) -> object:
+        """
+        With ``include_detections``, say what types were found where; never what.
+        """
+        if not self.include_detections:
+            return None
+        return {"processorId": self.id, "detections": [_described(span) for span in spans]}
+
+    def detail(self, pieces: Sequence[Piece], where: Mapping[str, Any]) -> object:
+        """
+        Say what types were found where, and how they were redacted; never what.
+        """
+        spans = [span for piece in pieces if piece.region is not None for span in piece.region.members]
+        how = {"redactionMethod": self.redaction} if self.strategy == "redact" else {}
+        return {"strategy": self.strategy, **how, **where, "detections": [_described(span) for span in spans]}
+
+
+def _described(span: Span) -> dict[str, Any]:
+    return {"type": span.type, "start": span.start, "end": span.end, "score": span.score}
+
+
+def _denied(deny: Mapping[str, str] | Collection[str]) -> tuple[Any, ...]:
+    """
+    Make rules of values that are always reported: given alone, or with the type that they are.
+    """
+    import re
+
+    from procession.messages.text.patterns import Rule
+
+    values = deny if isinstance(deny, Mapping) else dict.fromkeys(deny, "denied")
+    return tuple(
+        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type) for value, type in values.items() if value
+    )

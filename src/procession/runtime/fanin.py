@@ -1,0 +1,89 @@
+"""
+Fan-in: what goes on after branches, and the maps that say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from procession.errors import RunError
+from procession.runtime.events import Note
+from procession.runtime.executor import fail, is_awaitable
+from procession.runtime.records import Record
+from procession.runtime.state import RunState, Walk
+from procession.steps.forkable import MergePolicy
+from procession.workflows.plan import Map, PlanNode
+
+__all__ = ["is_forkable", "merged", "run_map"]
+
+
+def is_forkable(value: object) -> bool:
+    """
+    Return whether *value* is a ``Forkable``, by its class alone.
+    """
+    kind = type(value)
+    return hasattr(kind, "adopt") and hasattr(kind, "fork") and hasattr(kind, "merge")
+
+
+async def merged(
+    node: PlanNode, policy: MergePolicy, value: Any, outputs: Mapping[str, Any], run: RunState, path: str, detail: bool
+) -> Any:
+    """
+    Return what goes on after branches without a map: one value where it can be forked, else the mapping.
+    """
+    try:
+        if is_forkable(value):
+            made = value.merge(outputs, policy)
+        elif callable(policy):
+            made = policy(value, outputs)
+        else:
+            return outputs
+        if is_awaitable(made):
+            made = await made
+    except BaseException as error:
+        return fail(run, node, path, error)
+    if detail:
+        name = policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
+        payload = {"policy": name, "branches": tuple(outputs)}
+        run.append(Note("merge.applied", run.now(), path, node.id, 1, payload))
+    return made
+
+
+async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool, base: Any = None) -> Any:
+    """
+    Run a map over *value*; *base* is what branches before it were given.
+    """
+    path = prefix + node.key
+    base = value if base is None else base
+    record: Record | None = None
+    if detail:
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    try:
+        if node.function is not None:
+            output = node.function(value)
+            if is_awaitable(output):
+                output = await output
+        else:
+            output = _picked(node, value, run, prefix, path)
+        if is_forkable(base):
+            output = base.adopt(value, output, allow_drop=node.allow_drop)
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return output if record is None else run.done(record, output)
+
+
+def _picked(node: Map, value: Any, run: RunState, prefix: str, path: str) -> Any:
+    wanted = node.pick
+    assert wanted is not None
+    if isinstance(value, dict) and wanted in value:
+        return cast("dict[str, Any]", value)[wanted]
+    found = run.records.get(prefix + wanted)
+    if found is None or found.status != "success":
+        raise RunError(
+            f"map {node.id!r} picks {wanted!r}, which has no output here",
+            path=path,
+            hint="its arm of a branch may not have run: give the branch a default, or map with a function",
+        )
+    return found.output

@@ -1,0 +1,85 @@
+"""
+Loops and pauses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from procession.errors import ConditionError, RunError
+from procession.runtime.executor import fail, is_awaitable
+from procession.runtime.records import Record
+from procession.runtime.state import RunState, Walk
+from procession.steps.result import Stop
+from procession.workflows.plan import Loop, Pause
+
+__all__ = ["run_loop", "run_pause"]
+
+
+async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run the body again and again.
+    """
+    path = prefix + node.key
+    record: Record | None = None
+    if detail:
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    number = 0
+    try:
+        while True:
+            value = await walk(node.body, value, run, f"{path}[{number}]")
+            if isinstance(value, Stop):
+                if record is not None:
+                    run.close(record, value)
+                return value
+            number += 1
+            if await _again(node, value, path, number) is node.until:
+                break
+            if node.most is not None and number >= node.most:
+                raise RunError(
+                    f"loop {node.id!r} has run {number} times and would go on",
+                    path=path,
+                    hint="raise max_iterations=, or mend the condition",
+                )
+            if not node.body:
+                await run.breathe()
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return value if record is None else run.done(record, value)
+
+
+async def _again(node: Loop, value: Any, path: str, number: int) -> bool:
+    try:
+        answer = node.condition(value)
+        if is_awaitable(answer):
+            answer = await answer
+        return bool(answer)
+    except Exception as error:
+        raise ConditionError(
+            f"the condition of loop {node.id!r} raised {type(error).__name__} after iteration {number}: {error}",
+            path=path,
+        ) from error
+
+
+async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Wait, and let the value pass.
+    """
+    path = prefix + node.key
+    record: Record | None = None
+    if detail:
+        if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
+            return value
+        record = run.records[path] = Record(node, path, run.now())
+        run.append(record)
+    try:
+        seconds = node.seconds
+        if callable(seconds):
+            seconds = seconds(value)
+        await anyio.sleep(max(0.0, float(seconds)))
+    except BaseException as error:
+        return fail(run, node, path, error, record)
+    return value if record is None else run.done(record, value)

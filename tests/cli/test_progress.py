@@ -1,0 +1,37 @@
+"""How far a run has come."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from procession.cli import progress
+from procession.cli.progress import Meter
+
+
+def test_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the output is no terminal there is a line at once, and then now and again, without codes."""
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    console = Console(file=io.StringIO(), width=100)
+    with Meter(console, "inbox [1]", size=200) as meter:
+        meter.step(size=50, blocked=True)
+        meter.say("line 2: not JSON")
+        meter.step(size=50, message=False)
+    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+        "inbox [1] ...",
+        "inbox [1]: 1 messages, 1 blocked (25 %)",
+        "line 2: not JSON",
+        "inbox [1]: 1 messages, 1 blocked (50 %)",
+    ]
+
+
+def test_a_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal there is one line that changes and is gone at the end; what is said stands above it."""
+    monkeypatch.setattr(progress, "BLINK", 0.0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    with Meter(console, "inbox", size=200) as meter:
+        meter.step(size=50)
+        meter.say("line 2: not JSON")
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "line 2: not JSON\n" in text
+    assert text.endswith("\x1b[1A\x1b[2K")

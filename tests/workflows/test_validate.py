@@ -1,0 +1,253 @@
+"""What ``commit`` finds: one example of each code, as it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from procession.errors import Finding
+from procession.steps.step import Step, StepContext, step
+from procession.workflows import validate
+from procession.workflows.nodes import pick
+from procession.workflows.validate import register_check
+from procession.workflows.workflow import Workflow, check, create_workflow
+
+
+@step
+def number(ctx: StepContext[int]) -> int:
+    """Take and give a number."""
+    return ctx.input
+
+
+@step
+def text(ctx: StepContext[str]) -> str:
+    """Take and give a text."""
+    return ctx.input
+
+
+def any_step(id: str) -> Step[Any, Any]:
+    """Return a step of no type."""
+    return Step(id=id, execute=lambda ctx: ctx.input)
+
+
+class Redactor:
+    """Stands for a processor that redacts."""
+
+    redacts = True
+
+
+def mutator(id: str, *, redacts: bool = False) -> Step[Any, Any]:
+    """Return the step of a processor that changes messages."""
+    return Step(
+        id=f"processor:{id}",
+        execute=lambda ctx: ctx.input,
+        kind="processor",
+        mutates=True,
+        owner=Redactor() if redacts else None,
+    )
+
+
+def cyclic() -> Workflow[Any, Any]:
+    workflow = create_workflow("w").add(any_step("start"))
+    workflow.add(any_step("a"), after=["start", "c"]).add(any_step("b"), after=["a"]).add(any_step("c"), after=["b"])
+    return workflow.add(any_step("after"), after=["c"])
+
+
+EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
+    "empty-workflow": (
+        lambda: create_workflow("w"),
+        ["error: empty-workflow: workflow 'w' has no steps\n    hint: add a step: .then(step)"],
+    ),
+    "duplicate-step-id": (
+        lambda: create_workflow("w").then(any_step("a")).parallel([any_step("b"), any_step("a")]),
+        [
+            "error: duplicate-step-id: two steps have the id 'a' (the first at HERE)\n"
+            "    hint: results are kept by id: give one of them another, e.g. step.renamed('...')"
+        ],
+    ),
+    "empty-parallel": (
+        lambda: create_workflow("w").parallel([]),
+        ["error: empty-parallel: 'parallel-1' has no branches\n    hint: give parallel() at least one step"],
+    ),
+    "empty-branch": (
+        lambda: create_workflow("w").branch([]),
+        ["error: empty-branch: 'branch-1' has no arms\n    hint: give branch() at least one (condition, step) pair"],
+    ),
+    "not-committed": (
+        lambda: create_workflow("w").then(create_workflow("inner").then(any_step("a"))),
+        [
+            "error: not-committed: workflow 'inner' is used as a step and is not committed\n"
+            "    hint: call .commit() on it first"
+        ],
+    ),
+    "unknown-dependency": (
+        lambda: create_workflow("w").add(any_step("first")).add(any_step("b"), after=["frist"]),
+        [
+            "error: unknown-dependency: 'b' is to run after 'frist', which is no step of this workflow\n"
+            "    hint: did you mean 'first'?"
+        ],
+    ),
+    "cycle": (
+        cyclic,
+        [
+            "error: cycle: steps wait for each other: b -> c -> a -> b\n"
+            "    hint: take one of these dependencies away; to repeat steps use do_while() or do_until()",
+            "error: unreachable-step: 'after' can never run\n"
+            "    hint: it needs, directly or not, a step that waits for itself",
+        ],
+    ),
+    "invalid-map-reference": (
+        lambda: create_workflow("w").then(any_step("redactor")).map(pick("redactro")).then(any_step("later")),
+        [
+            "error: invalid-map-reference: 'map-1' picks 'redactro', which is no step before it\n"
+            "    hint: did you mean 'redactor'?"
+        ],
+    ),
+    "invalid-map-reference of a later step": (
+        lambda: create_workflow("w").map(pick("later")).then(any_step("later")),
+        ["error: invalid-map-reference: 'map-1' picks 'later', which runs later\n    hint: there is nothing before it"],
+    ),
+    "incompatible-schema": (
+        lambda: create_workflow("w", int).then(number).then(text),
+        [
+            "error: incompatible-schema: 'text' takes str, and is given int\n"
+            "    hint: put a map() between them, or change one of the annotations"
+        ],
+    ),
+    "incompatible-schema after parallel": (
+        lambda: create_workflow("w", int).parallel([number]).then(text),
+        [
+            "error: incompatible-schema: 'text' takes str, and is given a mapping of number\n"
+            "    hint: put a map() between them, or change one of the annotations"
+        ],
+    ),
+    "incompatible-schema of foreach": (
+        lambda: create_workflow("w", int).foreach(number),
+        [
+            "error: incompatible-schema: 'number' takes list, and is given int\n"
+            "    hint: foreach() needs a list: put a map() before it"
+        ],
+    ),
+    "redactor-dropped": (
+        lambda: create_workflow("w").parallel([mutator("pii", redacts=True), any_step("other")]).map(pick("other")),
+        [
+            "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'processor:pii' redacts\n"
+            "    hint: pick 'processor:pii', leave the map away so that both are merged, or say allow_drop=True"
+        ],
+    ),
+    "redactor-dropped in a workflow": (
+        lambda: (
+            create_workflow("w")
+            .parallel([create_workflow("inner").then(mutator("pii", redacts=True)).commit(), any_step("other")])
+            .map(pick("other"))
+        ),
+        [
+            "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'inner' redacts\n"
+            "    hint: pick 'inner', leave the map away so that both are merged, or say allow_drop=True"
+        ],
+    ),
+    "two-mutators-parallel": (
+        lambda: create_workflow("w").parallel([mutator("a"), mutator("b"), any_step("c")]).then(any_step("d")),
+        [
+            "warning: two-mutators-parallel: processor:a and processor:b may both change the same text; 'strictest' "
+            'has to reconcile them\n    hint: run them one after the other with merge="chain", or accept that '
+            "different rewrites are an error"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_each_finding_as_it_is_shown(code: str) -> None:
+    """Each code has a message, a hint, the steps concerned and the place where they were written."""
+    build, expected = EXAMPLES[code]
+    findings = check(build())
+    assert [str(finding).replace(f" [{finding.source}]", "") for finding in findings] == [
+        each.replace("HERE", findings[0].source or "") for each in expected
+    ]
+    assert findings[0].code == code.split(" ")[0]
+    for finding in findings:
+        assert finding.steps or finding.code == "empty-workflow"
+        assert finding.source is not None
+        assert finding.source.startswith(__file__)
+
+
+def test_warnings_do_not_refuse() -> None:
+    """A warning is kept on the workflow, which commits."""
+    workflow = EXAMPLES["two-mutators-parallel"][0]().commit()
+    assert [finding.code for finding in workflow.findings] == ["two-mutators-parallel"]
+
+
+@pytest.mark.parametrize(
+    "workflow",
+    [
+        create_workflow("w").parallel([mutator("a"), mutator("b")], merge="chain"),
+        create_workflow("w").parallel([mutator("a"), mutator("b")], merge=lambda base, outputs: base),
+        create_workflow("w").parallel([mutator("a"), mutator("b")]).map(lambda both: both),
+        create_workflow("w").parallel([mutator("a", redacts=True), any_step("b")]).map(pick("processor:a")),
+        create_workflow("w").parallel([mutator("a", redacts=True), any_step("b")]).map(pick("b"), allow_drop=True),
+        create_workflow("w", int).then(any_step("unknown")).then(text),
+        create_workflow("w", int).parallel([number]).map(lambda both: str(both)).then(text),
+        create_workflow("w", int).branch([(lambda n: True, number)], on_no_match="skip").then(text),
+        create_workflow("w", list[int]).foreach(number).foreach(number.renamed("again")),
+        create_workflow("w").add(number).add(text).add(any_step("join"), after=["number", "text"]),
+    ],
+)
+def test_what_may_work_is_not_found(workflow: Workflow[Any, Any]) -> None:
+    """Nothing is said where types are unknown, a map or a policy decides, or the author insists."""
+    assert check(workflow) == []
+
+
+def test_types_flow_through_every_kind_of_node() -> None:
+    """What cannot fit is found behind maps, loops, foreach, nested workflows and in graphs."""
+
+    def length(value: str) -> int:
+        return len(value)
+
+    wrong: list[Workflow[Any, Any]] = [
+        create_workflow("w", int).map(length),
+        create_workflow("w", str).map(length).then(text),
+        create_workflow("w", int).do_while(number, lambda n: False).then(text),
+        create_workflow("w", list[int]).foreach(text),
+        create_workflow("w", list[int]).foreach(number).then(text),
+        create_workflow("w", int).then(create_workflow("inner", int).then(number).commit()).then(text),
+        create_workflow("w", list[int]).then(create_workflow("inner", int).then(number).commit()),
+        create_workflow("w", int).branch([(lambda n: True, number)]).then(text),
+        create_workflow("w", int).parallel([number, any_step("a")]).map(pick("number")).then(text),
+        create_workflow("w", int).sleep(1).then(text),
+        create_workflow("w", int).add(number).add(text, after=["number"]),
+        create_workflow("w", int).add(number).add(any_step("a")).add(text, after=["number", "a"]),
+    ]
+    for workflow in wrong:
+        assert [finding.code for finding in check(workflow)] == ["incompatible-schema"], workflow.nodes
+
+    @step
+    def odd(ctx: StepContext[str]) -> dict[str, int]:
+        return {}
+
+    assert [finding.code for finding in check(create_workflow("w", str).do_while(odd, lambda n: False))] == [
+        "incompatible-schema"
+    ]
+
+
+@pytest.fixture
+def checks() -> Iterator[None]:
+    """Forget the checks that a test registers."""
+    before = list(validate._checks)  # pyright: ignore[reportPrivateUsage]
+    yield
+    validate._checks[:] = before  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.usefixtures("checks")
+def test_rooms_above_may_check_too() -> None:
+    """A registered check takes part in every ``commit``, once, however often it was registered."""
+
+    def find(workflow: Any) -> list[Finding]:
+        return [Finding("never-runs", workflow.id, severity="warning")]
+
+    register_check(find)
+    register_check(find)
+    workflow = create_workflow("w").then(any_step("a")).commit()
+    assert [finding.code for finding in workflow.findings] == ["never-runs"]
