@@ -12,12 +12,13 @@ from procession.cli.progress import Meter
 def test_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the output is no terminal there is a line at once, and then now and again, without codes."""
     monkeypatch.setattr(progress, "EVERY", 0.0)
-    console = Console(file=io.StringIO(), width=100)
+    written = io.StringIO()
+    console = Console(file=written, width=100)
     with Meter(console, "inbox [1]", size=200) as meter:
         meter.step(size=50, blocked=True)
         meter.say("line 2: not JSON")
         meter.step(size=50, message=False)
-    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+    assert written.getvalue().splitlines() == [
         "inbox [1] ...",
         "inbox [1]: 1 messages, 1 blocked (25 %)",
         "line 2: not JSON",
@@ -28,10 +29,11 @@ def test_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal there is one line that changes and is gone at the end; what is said stands above it."""
     monkeypatch.setattr(progress, "BLINK", 0.0)
-    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    written = io.StringIO()
+    console = Console(file=written, width=100, force_terminal=True)
     with Meter(console, "inbox", size=200) as meter:
         meter.step(size=50)
         meter.say("line 2: not JSON")
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = written.getvalue()
     assert "line 2: not JSON\n" in text
     assert text.endswith("\x1b[1A\x1b[2K")

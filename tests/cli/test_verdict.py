@@ -125,6 +125,27 @@ class Finder(Processor):
         ctx.report("found", [{"index": at, "length": 4, "rule": "word"}], "warned")
 
 
+class Twice(Processor):
+    """Reports one thing by two rules, and another."""
+
+    id = "twice"
+
+    def process_input(self, ctx: InputContext) -> None:
+        places = [(2, 5, "phone"), (0, 3, "phone"), (1, 2, "url"), (7, 9, "phone")]
+        ctx.report("found", [{"start": start, "end": end, "type": type} for start, end, type in places], "warned")
+
+
+async def test_what_two_rules_find_is_one_finding() -> None:
+    """Overlapping places of one type are one finding; findings stand in the order of the text."""
+    judge = Judge(create_workflow("find", kind="processor").then(Twice()).commit())
+    findings = (await judge(line("0123456789"))).findings
+    assert [(each["start"], each["end"], each["type"]) for each in findings] == [
+        (0, 5, "phone"),
+        (1, 2, "url"),
+        (7, 9, "phone"),
+    ]
+
+
 async def test_places_are_those_of_the_message() -> None:
     """Behind a Unicode normaliser, findings are still given by their place in the message as it came."""
     workflow = create_workflow("find", kind="processor").then(UnicodeNormalizer(profile="safe")).then(Finder())

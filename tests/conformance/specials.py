@@ -18,7 +18,7 @@ from procession.processors.hooks import HOOK_NAMES
 __all__ = ["special_form"]
 
 FRAMEWORK = frozenset({
-    "drafts", "hook", "note", "owner", "processor_id", "report", "scope", "verdict", "violated",
+    "drafts", "hook", "note", "owner", "processor_id", "report", "scope", "shown", "verdict", "violated",
 })  # fmt: skip
 """What a context has for the runtime and for the library's own processors."""
 

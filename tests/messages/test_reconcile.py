@@ -66,6 +66,14 @@ def test_new_messages_stand_where_they_were_returned() -> None:
     assert messages.view()[1] is one
 
 
+def test_a_message_made_in_the_hook_stands_where_it_was_returned() -> None:
+    """A new message without a time of its own does not yield its place to what was there before."""
+    messages = numbered(2)
+    one, two = messages
+    reconcile(messages, shown(messages), [Message.user("first"), one, Message.user("between"), two], "input")
+    assert said(messages) == ["first", one.text, "between", two.text]
+
+
 def test_the_returned_order_holds() -> None:
     """Messages returned in another order stand in it, while those that were not shown stay where they are."""
     messages = numbered(5)

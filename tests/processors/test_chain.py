@@ -69,6 +69,13 @@ def test_what_is_no_processor_is_refused(thing: Any) -> None:
     assert refused(thing).message.startswith("input_processors[0]")
 
 
+def test_a_class_in_place_of_an_instance_is_refused() -> None:
+    """A processor whose parentheses were forgotten is refused, and told so."""
+    error = refused(Guard)
+    assert error.message == "input_processors[0]: Guard is a class"
+    assert error.hint == "give an instance: Guard(...)"
+
+
 def test_a_processor_without_an_id_is_refused() -> None:
     """A subclass that has not been given an id is refused."""
 

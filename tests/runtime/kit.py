@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
 
 from procession.errors import MergeConflict
 from procession.messages.chunks import TripwireInfo
@@ -14,6 +14,9 @@ from procession.steps.forkable import MergePolicy
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow
+
+Function: TypeAlias = Callable[[Any], Any]
+Arms: TypeAlias = list[tuple[Function, Step[Any, Any]]]
 
 
 def make(id: str, function: Callable[[Any], Any], **options: Any) -> Step[Any, Any]:
@@ -108,11 +111,10 @@ class Doc:
     def adopt(self, outputs: Any, picked: Any, *, allow_drop: bool) -> Doc:
         """Take what a map has picked, unless it leaves out what a branch has struck."""
         chosen: Doc = self if picked is None else picked
-        others = outputs.values() if isinstance(outputs, dict) else [outputs]
+        others: list[Any] = list(cast("dict[str, Any]", outputs).values()) if isinstance(outputs, dict) else [outputs]
         lost = frozenset[str]().union(*(other.struck for other in others)) - chosen.struck
         if lost and not allow_drop:
-            raise MergeConflict(f"the map drops {', '.join(sorted(lost))}", branches=list(outputs))
+            raise MergeConflict(
+                f"the map drops {', '.join(sorted(lost))}", branches=list(cast("dict[str, Any]", outputs))
+            )
         return chosen
-
-
-Waiter = Callable[[], Awaitable[None]]

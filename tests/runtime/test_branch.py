@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.runtime.kit import Doc, make, plus, recorded, run
+from tests.runtime.kit import Arms, Doc, make, plus, recorded, run
 
 from procession.errors import ConditionError, NoArmMatched
 from procession.workflows.nodes import arm, pick
@@ -33,7 +33,7 @@ async def test_first_runs_one_arm() -> None:
 
         return condition
 
-    arms = [(ask("a"), plus("x", 1)), (ask("b"), plus("y", 2)), (ask("c"), plus("z", 3))]
+    arms: Arms = [(ask("a"), plus("x", 1)), (ask("b"), plus("y", 2)), (ask("c"), plus("z", 3))]
     result = await run(create_workflow("w").branch(arms, mode="first").commit())
     assert result.output == {"y": 2}
     assert asked == ["a", "b"]
@@ -41,7 +41,7 @@ async def test_first_runs_one_arm() -> None:
 
 async def test_a_condition_that_raises_is_an_error() -> None:
     """A condition that raises fails the run with the arm's name; no arm runs."""
-    arms = [(lambda n: True, plus("a", 1)), (lambda n: n.nothing, plus("b", 1))]
+    arms: Arms = [(lambda n: True, plus("a", 1)), (lambda n: n.nothing, plus("b", 1))]
     result = await run(create_workflow("w").branch(arms).commit())
     assert isinstance(result.error, ConditionError)
     assert "'b'" in str(result.error)
@@ -57,7 +57,7 @@ async def test_a_condition_may_answer_anything(answer: Any, holds: bool) -> None
 
 async def test_no_true_arm_is_an_error_unless_said_otherwise() -> None:
     """Without a true arm the run fails; a default runs instead, and ``skip`` lets the value pass."""
-    arms = [(lambda n: False, plus("a", 1))]
+    arms: Arms = [(lambda n: False, plus("a", 1))]
     assert isinstance((await run(create_workflow("w").branch(arms).commit())).error, NoArmMatched)
     assert (await run(create_workflow("w").branch(arms, default=plus("d", 5)).commit())).output == {"d": 5}
     skipped = create_workflow("w").branch(arms, on_no_match="skip").commit()
@@ -68,7 +68,7 @@ async def test_no_true_arm_is_an_error_unless_said_otherwise() -> None:
 
 async def test_arms_that_all_run_are_merged() -> None:
     """Arms over a value that can be forked are isolated and merged like parallel branches."""
-    arms = [
+    arms: Arms = [
         (lambda doc: "a" in doc.words, make("a", lambda ctx: ctx.input.strike("a"))),
         (lambda doc: "b" in doc.words, make("b", lambda ctx: ctx.input.strike("b"))),
         (lambda doc: "z" in doc.words, make("z", lambda ctx: ctx.input.strike("c"))),
@@ -82,7 +82,7 @@ async def test_arms_that_all_run_are_merged() -> None:
 
 async def test_picking_an_arm_that_did_not_run_is_an_error() -> None:
     """A pick of an arm without an output fails with a hint instead of handing on nothing."""
-    arms = [(lambda n: n > 0, plus("a", 1)), (lambda n: n <= 0, plus("b", 1))]
+    arms: Arms = [(lambda n: n > 0, plus("a", 1)), (lambda n: n <= 0, plus("b", 1))]
     workflow = create_workflow("w").branch(arms).map(pick("a")).commit()
     assert (await run(workflow, 1)).output == 2
     assert "default" in str((await run(workflow, 0)).error)
@@ -96,7 +96,7 @@ async def test_arm_names_a_condition() -> None:
 
 async def test_the_decision_is_an_event() -> None:
     """A branch tells which arms it chose, and each of the others that it was skipped."""
-    arms = [(lambda n: n > 0, plus("a", 1)), (lambda n: n <= 0, plus("b", 1))]
+    arms: Arms = [(lambda n: n > 0, plus("a", 1)), (lambda n: n <= 0, plus("b", 1))]
     events = await recorded(create_workflow("w").branch(arms, id="sign").commit())
     assert events == [
         "run.started",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.runtime.kit import Doc, blocks, events_of, fails, make, plus, recorded
+from tests.runtime.kit import Doc, Function, blocks, events_of, fails, make, plus, recorded
 
 from procession.runtime.events import WorkflowEvent
 from procession.runtime.runtime import Runtime
@@ -38,7 +36,7 @@ async def test_a_run_is_told_from_start_to_end() -> None:
 async def test_how_steps_end_is_told() -> None:
     """Failures, blocks, bails and suspensions have events of their own, with what belongs to them."""
     error = ValueError("no")
-    ends: list[tuple[Any, str, str, str]] = [
+    ends: list[tuple[Function, str, str, str]] = [
         (fails(error), "node.failed", "run.finished", "error"),
         (blocks("guard"), "node.blocked", "run.finished", "tripwire"),
         (lambda ctx: ctx.bail(5), "node.completed", "run.finished", "output"),

@@ -13,7 +13,7 @@ from procession.errors import SchemaError, StepError
 from procession.workflows.workflow import create_workflow
 
 
-@pytest.mark.parametrize("concurrency", [1, 3, lambda items: len(items)])
+@pytest.mark.parametrize("concurrency", [1, 3, len])
 async def test_foreach_keeps_the_order_of_the_items(concurrency: Any) -> None:
     """The outputs stand in the order of the items, ``None`` among them, however many run at once."""
 
@@ -40,7 +40,7 @@ async def test_foreach_is_a_sliding_window() -> None:
             last.set()
         else:
             await anyio.lowlevel.checkpoint()
-        return ctx.input
+        return int(ctx.input)
 
     workflow = create_workflow("w").foreach(make("work", work), concurrency=2).commit()
     assert (await run(workflow, list(range(10)))).output == list(range(10))

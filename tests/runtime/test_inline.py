@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from procession.workflows.nodes import pick
 from procession.workflows.workflow import Workflow, create_workflow
 
 
-def inline(id: str, function: Any, **options: Any) -> Step[Any, Any]:
+def inline(id: str, function: Callable[[Any, InlineRun, str], Any], **options: Any) -> Step[Any, Any]:
     """Return a plain inline step."""
     return Step(id=id, inline=function, inline_async=False, **options)
 
@@ -32,7 +33,8 @@ def caller(definition: Any, only: frozenset[str] | None = None) -> Workflow[Any,
     async def call(value: Any, run: InlineRun, path: str) -> Any:
         return await run.call(definition, value, path, only)
 
-    return create_workflow("w").then(Step(id="hook", inline=call)).commit()
+    hook: Step[Any, Any] = Step(id="hook", inline=call)
+    return create_workflow("w").then(hook).commit()
 
 
 async def test_inline_steps_are_given_value_run_and_path() -> None:
@@ -43,7 +45,8 @@ async def test_inline_steps_are_given_value_run_and_path() -> None:
         seen.append((run.run_id, run.scope.run_id, path, len(run.request_context)))
         return value + 1
 
-    inner = create_workflow("inner").then(Step(id="wait", inline=wait)).commit()
+    waiting: Step[Any, Any] = Step(id="wait", inline=wait)
+    inner = create_workflow("inner").then(waiting).commit()
     workflow = create_workflow("w").then(inline("plain", lambda value, run, path: value * 2)).then(inner).commit()
     result = await Runtime().create_run(workflow, run_id="r").start(2)
     assert result.output == 5
@@ -93,19 +96,20 @@ async def test_what_goes_wrong_inside_is_always_recorded(detail: bool) -> None:
     async def bailing(ctx: Any) -> None:
         ctx.bail("early")
 
-    for step, status in (
+    ends: list[tuple[Step[Any, Any], str]] = [
         (make("s", blocks("guard")), "blocked"),
         (inline("s", raising), "blocked"),
         (make("s", fails(ValueError("no"))), "failed"),
         (make("s", lambda ctx: ctx.suspend("?")), "suspended"),
-    ):
+    ]
+    for step, status in ends:
         inner = create_workflow("inner").parallel([step, plus("other", 1)]).commit()
         made = Runtime().create_run(caller(inner), detail=detail)
         result = await made.start(0)
         assert result.status == status
         assert result.steps["hook/s"].status == status
         assert result.steps["hook"].status == status
-        types = [event.type for event in await events_of(made)]
+        types: list[str] = [event.type for event in await events_of(made)]
         assert types.count(f"node.{status}") == 2
     early = create_workflow("inner").then(make("s", bailing)).then(plus("never", 1)).commit()
     assert (await Runtime().create_run(caller(early), detail=detail).start(0)).output == "early"
@@ -123,7 +127,8 @@ async def test_a_caller_may_handle_what_was_raised() -> None:
                 caught.append(error)
         return "handled"
 
-    workflow = create_workflow("w").then(Step(id="hook", inline=call)).commit()
+    hook: Step[Any, Any] = Step(id="hook", inline=call)
+    workflow = create_workflow("w").then(hook).commit()
     result = await Runtime().create_run(workflow, detail=False).start(0)
     assert result.output == "handled"
     assert [type(error) for error in caught] == [Tripwire, StepError, Suspend]
@@ -141,7 +146,7 @@ async def test_only_those_that_take_part_run() -> None:
         .then(outside)
         .then(guard("never", "in"), on={"out"})
         .then(both)
-        .parallel([guard("x", "in"), guard("y", "out"), plus("z", ["z"])])  # type: ignore[arg-type]
+        .parallel([guard("x", "in"), guard("y", "out"), make("z", lambda ctx: [*ctx.input, "z"])])
         .map(lambda outputs: outputs)
         .commit()
     )

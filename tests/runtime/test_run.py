@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.runtime.kit import blocks, fails, make, plus, run
+from tests.runtime.kit import Function, blocks, fails, make, plus, run
 
 from procession.errors import RunCancelled, RunError, StepError, TripwireError
 from procession.runtime.runtime import Runtime
@@ -23,19 +23,18 @@ async def test_a_run_starts_once() -> None:
 async def test_a_result_raises_what_ended_the_run() -> None:
     """``unwrap`` gives the output of a success and raises what anything else ended in."""
 
-    def of(function: object) -> object:
-        return create_workflow("w").then(make("s", function)).commit()  # type: ignore[arg-type]
-
-    good = await run(create_workflow("w").then(plus("a", 1)).commit())
-    good.raise_for_status()
-    assert good.unwrap() == 1
-    for function, status, error in (
+    ends: list[tuple[Function, str, type[Exception]]] = [
         (fails(ValueError()), "failed", StepError),
         (blocks("guard"), "blocked", TripwireError),
         (lambda ctx: ctx.cancel_run(), "cancelled", RunCancelled),
         (lambda ctx: ctx.suspend(), "suspended", RunError),
-    ):
-        result = await run(of(function))
+    ]
+
+    good = await run(create_workflow("w").then(plus("a", 1)).commit())
+    good.raise_for_status()
+    assert good.unwrap() == 1
+    for function, status, error in ends:
+        result = await run(create_workflow("w").then(make("s", function)).commit())
         assert result.status == status
         assert result.output is None
         with pytest.raises(error):

@@ -101,6 +101,7 @@ async def test_cancel_ends_what_runs_and_starts_no_more() -> None:
         except BaseException:
             cancelled.append(index)
             raise
+        return None
 
     def stopped(stop: Stop) -> Stop:
         pool.cancel()

@@ -78,7 +78,7 @@ def test_the_kinds_of_nodes() -> None:
     fork, choice, loop, each, last = plan.nodes
     assert isinstance(fork, Fork)
     assert isinstance(fork.map, Map)
-    assert ([arm.id for arm in fork.arms], fork.keys) == (["a", "empty"], {"a"})
+    assert ([arm.id for arm in fork.arms], set(fork.keys)) == (["a", "empty"], {"a"})
     assert isinstance(choice, Choice)
     assert (len(choice.arms), len(choice.asked)) == (2, 1)
     assert isinstance(loop, Loop)

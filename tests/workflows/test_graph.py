@@ -57,8 +57,7 @@ def test_loops_lead_on_and_never_back() -> None:
 
 def test_a_branch_that_may_be_skipped_leads_past_its_arms() -> None:
     """Where no arm may run, an edge leads from the branch to what follows."""
-    arms = [(lambda n: True, do("a"))]
-    skipping = create_workflow("w").branch(arms, on_no_match="skip").then(do("c")).commit()
+    skipping = create_workflow("w").branch([(lambda n: True, do("a"))], on_no_match="skip").then(do("c")).commit()
     assert edges(skipping) == ["branch-1 -> a", "branch-1 -> c", "a -> c"]
 
 

@@ -8,23 +8,25 @@ from typing import Any
 import pytest
 
 from procession.errors import Finding
-from procession.steps.step import Step, StepContext, step
+from procession.steps.step import Step
 from procession.workflows import validate
 from procession.workflows.nodes import pick
 from procession.workflows.validate import register_check
 from procession.workflows.workflow import Workflow, check, create_workflow
 
 
-@step
-def number(ctx: StepContext[int]) -> int:
-    """Take and give a number."""
-    return ctx.input
+def typed(id: str, wanted: Any, given: Any) -> Step[Any, Any]:
+    """Return a step whose types only ``commit`` knows of: a checker would refuse what is wrong with them."""
+    return Step(id=id, execute=lambda ctx: ctx.input, input_type=wanted, output_type=given)
 
 
-@step
-def text(ctx: StepContext[str]) -> str:
-    """Take and give a text."""
-    return ctx.input
+number = typed("number", int, int)
+text = typed("text", str, str)
+
+
+def loose(input_type: Any, id: str = "w") -> Workflow[Any, Any]:
+    """Begin a workflow of a type that the checkers do not know."""
+    return create_workflow(id, input_type)
 
 
 def any_step(id: str) -> Step[Any, Any]:
@@ -110,21 +112,21 @@ EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
         ["error: invalid-map-reference: 'map-1' picks 'later', which runs later\n    hint: there is nothing before it"],
     ),
     "incompatible-schema": (
-        lambda: create_workflow("w", int).then(number).then(text),
+        lambda: loose(int).then(number).then(text),
         [
             "error: incompatible-schema: 'text' takes str, and is given int\n"
             "    hint: put a map() between them, or change one of the annotations"
         ],
     ),
     "incompatible-schema after parallel": (
-        lambda: create_workflow("w", int).parallel([number]).then(text),
+        lambda: loose(int).parallel([number]).then(text),
         [
             "error: incompatible-schema: 'text' takes str, and is given a mapping of number\n"
             "    hint: put a map() between them, or change one of the annotations"
         ],
     ),
     "incompatible-schema of foreach": (
-        lambda: create_workflow("w", int).foreach(number),
+        lambda: loose(int).foreach(number),
         [
             "error: incompatible-schema: 'number' takes list, and is given int\n"
             "    hint: foreach() needs a list: put a map() before it"
@@ -188,10 +190,10 @@ def test_warnings_do_not_refuse() -> None:
         create_workflow("w").parallel([mutator("a"), mutator("b")]).map(lambda both: both),
         create_workflow("w").parallel([mutator("a", redacts=True), any_step("b")]).map(pick("processor:a")),
         create_workflow("w").parallel([mutator("a", redacts=True), any_step("b")]).map(pick("b"), allow_drop=True),
-        create_workflow("w", int).then(any_step("unknown")).then(text),
-        create_workflow("w", int).parallel([number]).map(lambda both: str(both)).then(text),
-        create_workflow("w", int).branch([(lambda n: True, number)], on_no_match="skip").then(text),
-        create_workflow("w", list[int]).foreach(number).foreach(number.renamed("again")),
+        loose(int).then(any_step("unknown")).then(text),
+        loose(int).parallel([number]).map(lambda both: str(both)).then(text),
+        loose(int).branch([(lambda n: True, number)], on_no_match="skip").then(text),
+        loose(list[int]).foreach(number).foreach(number.renamed("again")),
         create_workflow("w").add(number).add(text).add(any_step("join"), after=["number", "text"]),
     ],
 )
@@ -207,29 +209,24 @@ def test_types_flow_through_every_kind_of_node() -> None:
         return len(value)
 
     wrong: list[Workflow[Any, Any]] = [
-        create_workflow("w", int).map(length),
-        create_workflow("w", str).map(length).then(text),
-        create_workflow("w", int).do_while(number, lambda n: False).then(text),
-        create_workflow("w", list[int]).foreach(text),
-        create_workflow("w", list[int]).foreach(number).then(text),
-        create_workflow("w", int).then(create_workflow("inner", int).then(number).commit()).then(text),
-        create_workflow("w", list[int]).then(create_workflow("inner", int).then(number).commit()),
-        create_workflow("w", int).branch([(lambda n: True, number)]).then(text),
-        create_workflow("w", int).parallel([number, any_step("a")]).map(pick("number")).then(text),
-        create_workflow("w", int).sleep(1).then(text),
-        create_workflow("w", int).add(number).add(text, after=["number"]),
-        create_workflow("w", int).add(number).add(any_step("a")).add(text, after=["number", "a"]),
+        loose(int).map(length),
+        loose(str).map(length).then(text),
+        loose(int).do_while(number, lambda n: False).then(text),
+        loose(list[int]).foreach(text),
+        loose(list[int]).foreach(number).then(text),
+        loose(int).then(loose(int, "inner").then(number).commit()).then(text),
+        loose(list[int]).then(loose(int, "inner").then(number).commit()),
+        loose(int).branch([(lambda n: True, number)]).then(text),
+        loose(int).parallel([number, any_step("a")]).map(pick("number")).then(text),
+        loose(int).sleep(1).then(text),
+        loose(int).add(number).add(text, after=["number"]),
+        loose(int).add(number).add(any_step("a")).add(text, after=["number", "a"]),
     ]
     for workflow in wrong:
         assert [finding.code for finding in check(workflow)] == ["incompatible-schema"], workflow.nodes
 
-    @step
-    def odd(ctx: StepContext[str]) -> dict[str, int]:
-        return {}
-
-    assert [finding.code for finding in check(create_workflow("w", str).do_while(odd, lambda n: False))] == [
-        "incompatible-schema"
-    ]
+    odd = typed("odd", str, dict[str, int])
+    assert [finding.code for finding in check(loose(str).do_while(odd, lambda n: False))] == ["incompatible-schema"]
 
 
 @pytest.fixture

@@ -25,6 +25,9 @@ def text(ctx: StepContext[int]) -> str:
     return str(ctx.input)
 
 
+LIST: Any = list[int]
+
+
 def named(ctx: StepContext[int]) -> int:
     """Stand in a workflow without being a step."""
     return ctx.input
@@ -32,8 +35,8 @@ def named(ctx: StepContext[int]) -> int:
 
 def test_calls_are_chained_in_order() -> None:
     """Each call adds a node after those before it and returns the workflow."""
-    workflow = create_workflow("w", int, description="All there is.")
-    same: Any = (
+    workflow: Workflow[Any, Any] = create_workflow("w", description="All there is.")
+    same = (
         workflow.then(one)
         .parallel([one.renamed("a"), text])
         .map(lambda both: both["a"])
@@ -156,7 +159,7 @@ def test_a_workflow_is_a_step() -> None:
     workflow = create_workflow("w", int, description="Two guards.").parallel([a, arm(b, on={"z"})]).commit()
     made = workflow.as_step()
     assert (made.id, made.kind, made.body, made.owner) == ("w", "workflow", workflow, workflow)
-    assert (made.hooks, made.mutates, made.description) == ({"x", "y", "z"}, True, "Two guards.")
+    assert (set(made.hooks), made.mutates, made.description) == ({"x", "y", "z"}, True, "Two guards.")
     assert workflow.as_step() is made
     outer = create_workflow("outer", int).then(create_workflow("inner", int).then(one).then(text).commit()).commit()
     assert (outer.as_step().input_type, outer.as_step().output_type) == (int, str)
@@ -175,7 +178,7 @@ def test_building_is_cheap_and_linear() -> None:
 
 def test_an_error_shows_every_finding() -> None:
     """The error of ``commit`` lists all that was found, with codes, hints and places."""
-    workflow = create_workflow("w", list[int]).then(text).then(text).map(pick("nothing"))  # type: ignore[arg-type]
+    workflow = create_workflow("w", LIST).then(text).then(text).map(pick("nothing"))
     with pytest.raises(WorkflowDefinitionError) as caught:
         workflow.commit()
     assert [finding.code for finding in caught.value.findings] == [

@@ -40,10 +40,13 @@ def report(console: Console, outcome: Outcome, others: Sequence[Outcome] = ()) -
         guards = set(outcome.judge.guards)
         timings.sort(key=lambda timing: timing.step not in guards)
         _section(console, "Timing per guard and step", _timings(timings, unicode))
-    for corpus in (outcome, *others):
-        if measures := corpus.scores.measures():
-            title = f"Precision and recall: {corpus.title}, {_messages_of(corpus.scores.messages)}"
-            _section(console, title, _scores(measures))
+    scored = [corpus for corpus in (outcome, *others) if corpus.scores.messages]
+    for corpus in scored:
+        title = f"Precision and recall: {corpus.title}, {_messages_of(corpus.scores.messages)}"
+        _section(console, title, _scores(corpus.scores.measures()))
+    if scored:
+        console.print()
+        console.print(Text("A guard is not scored on messages that another one had stopped before it saw them.", "dim"))
 
 
 def _section(console: Console, title: str, *content: RenderableType) -> None:

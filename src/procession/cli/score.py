@@ -83,10 +83,10 @@ class Scores:
 
     def measures(self) -> list[Measure]:
         """
-        Return the figures, guards in the order in which they were given.
+        Return the figures, guards in the order in which they were given, precision before recall.
         """
         order = [*self.guards, PIPELINE]
-        keys = sorted(self._counts, key=lambda key: order.index(key[0]))
+        keys = sorted(self._counts, key=lambda key: (order.index(key[0]), key[1]))
         return [
             Measure(guard, name, {tier: (good, total) for tier, (good, total) in self._counts[guard, name].items()})
             for guard, name in keys

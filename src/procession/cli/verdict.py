@@ -4,7 +4,7 @@ Verdicts: what a pipeline said of one message, as a line of output.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import isclass
 from typing import Any, cast, get_origin, is_typeddict
 
@@ -45,7 +45,7 @@ class Verdict(Value, kw_only=True):
     extra: Mapping[str, Any] = {}
     """What else the pipeline returned: ``reply``, ``language`` and so on."""
     timings: Mapping[str, float] = {}
-    """Seconds by step, for processors and for steps of the pipeline itself."""
+    """Seconds by step, for processors, agents and the steps of the pipeline itself."""
     ran: frozenset[str] = frozenset()
     """Ids of the processors that looked at the message to their end."""
     error: Exception | None = None
@@ -88,6 +88,7 @@ class Judge:
         self.runtime = Runtime()
         steps = list(workflow.walk_steps())
         self.guards = tuple(dict.fromkeys(step.id for step in steps if step.kind == "processor"))
+        self._agents = frozenset(step.id for step in steps if step.kind == "agent")
         self._own = frozenset(child.id for node in workflow.nodes for child in node.children)
         self._profile = _profile(steps)
         self._of_processors = workflow.kind == "processor" or (
@@ -110,7 +111,7 @@ class Judge:
                 timings[record.id] = timings.get(record.id, 0.0) + record.seconds
                 if record.status in ("success", "blocked"):
                     ran.add(record.id.removeprefix("processor:"))
-            elif path in self._own and record.kind == "step":
+            elif record.id in self._agents or (path in self._own and record.kind == "step"):
                 timings[record.id] = record.seconds
         findings = tuple(self._findings(line.text, run.scope.violations))
         verdict = self._read(line, result)
@@ -148,7 +149,7 @@ class Judge:
         seen: Normalised | None = None
         for violation in violations:
             common = {"guard": violation.processor_id, "outcome": violation.outcome}
-            spans = list(_spans(violation.detail))
+            spans = _joined(_spans(violation.detail))
             if not spans:
                 yield {**common, "reason": violation.message}
             for span in spans:
@@ -175,6 +176,20 @@ def _spans(detail: Any) -> Iterator[Mapping[str, Any]]:
     elif isinstance(detail, (list, tuple)):
         for value in cast("Sequence[Any]", detail):
             yield from _spans(value)
+
+
+def _joined(spans: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Return *spans* in order, those of one type that overlap as one: two rules have found the same thing.
+    """
+    made: list[dict[str, Any]] = []
+    for span in sorted(spans, key=lambda span: (str(span["type"]), span["start"])):
+        last = made[-1] if made else None
+        if last is not None and last["type"] == span["type"] and span["start"] < last["end"]:
+            last["end"] = max(last["end"], span["end"])
+        else:
+            made.append(dict(span))
+    return sorted(made, key=lambda span: (span["start"], span["end"]))
 
 
 def _profile(steps: Sequence[Step[Any, Any]]) -> Profile | None:

@@ -144,12 +144,15 @@ def _rearrange(
     changed: list[Message] = []
     for one, time in zip(line, _times(line, current, old), strict=True):
         message = one.message
-        if time != message.created_at:
-            message = message.replace(created_at=time)
         at = current.get(message.id)
         if at is None:
-            news.append(message)
-        elif message is not old[at] and message != old[at]:
+            # A plain time: a Moment would yield to all that is there, and the place with it.
+            plain = datetime.combine(time.date(), time.timetz())
+            news.append(message.replace(created_at=plain))
+            continue
+        if time != message.created_at:
+            message = message.replace(created_at=time)
+        if message is not old[at] and message != old[at]:
             changed.append(message)
     message_list.replace_all(changed)
     message_list.add(news, default_source, merge=False)

@@ -106,7 +106,7 @@ class HookCaller:
         if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
             return payload
         ctx = bound.context(payload, run.scope, self.owner)
-        before = payload.message_list.fork() if self.skips else None
+        before = payload.fork() if self.skips else None
         try:
             result = bound.method(ctx)
             if result is not None and hasattr(result, "__await__"):
@@ -132,7 +132,7 @@ class HookCaller:
         if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
             return payload
         ctx = bound.context(payload, run.scope, self.owner)
-        before = payload.message_list.fork() if self.skips else None
+        before = payload.fork() if self.skips else None
         try:
             result = bound.method(ctx)
             if bound.is_async:
@@ -203,7 +203,9 @@ class HookCaller:
     def _failed(self, ctx: HookContext[Any], payload: Any, before: Any, error: Exception, path: str) -> None:
         if not self.skips:
             self.failure(ctx, error, path)
-        payload.message_list.adopt_state(before)
+        payload.message_list.adopt_state(before.message_list)
+        for field in payload.changeable:
+            setattr(payload, field, getattr(before, field))
         self.skipped(ctx, error)
 
 

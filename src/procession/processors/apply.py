@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from procession.errors import MessageError
+from procession.messages.draft import MessageDraft
 from procession.messages.message_list import MessageList
 from procession.messages.reconcile import commit_drafts, reconcile
 from procession.models.router import resolve_model
@@ -71,12 +72,11 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
 
 
 def _apply_edits(ctx: HookContext[Any], payload: Any) -> None:
-    shown = payload.messages
     drafts = ctx.drafts or []
-    if [draft.id for draft in drafts] != [message.id for message in shown]:
+    if tuple(draft.original.id if draft.__class__ is MessageDraft else None for draft in drafts) == ctx.shown:
+        commit_drafts(payload.message_list, drafts)
+    else:  # the list itself was changed
         _apply_list(ctx, payload, drafts)
-        return
-    commit_drafts(payload.message_list, drafts)
 
 
 def _apply_list(ctx: HookContext[Any], payload: Any, returned: Sequence[Any]) -> None:
@@ -84,7 +84,8 @@ def _apply_list(ctx: HookContext[Any], payload: Any, returned: Sequence[Any]) ->
         log_once(ctx.processor_id, "an empty list means no change here: return None", hook=payload.phase)
         return
     source = "input" if payload.hook in _INPUT_SIDE else "response"
-    reconcile(payload.message_list, [message.id for message in payload.messages], returned, source)
+    shown = ctx.shown if ctx.drafts is not None else [message.id for message in payload.messages]
+    reconcile(payload.message_list, shown, returned, source)
 
 
 def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:

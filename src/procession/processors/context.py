@@ -83,6 +83,8 @@ class HookContext(Generic[P]):
     """Whether something was reported in this hook call."""
     drafts: list[MessageDraft] | None = None
     """The drafts, if the hook has asked for them."""
+    shown: tuple[str, ...] = ()
+    """The ids of the messages that they were made of."""
     _state: dict[str, Any] | None = None
 
     def __init__(self, payload: P, scope: RequestScope, owner: Any) -> None:
@@ -121,6 +123,7 @@ class HookContext(Generic[P]):
         """
         if self.drafts is None:
             self.drafts = [MessageDraft(message) for message in self._payload.messages]
+            self.shown = tuple(draft.original.id for draft in self.drafts)
         return self.drafts
 
     @property

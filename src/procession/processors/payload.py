@@ -28,6 +28,8 @@ class HookPayload:
     hook: ClassVar[Hook]
     changeable: ClassVar[tuple[str, ...]] = ()
     """The fields besides the messages that a branch may change."""
+    by_key: ClassVar[tuple[str, ...]] = ()
+    """Those of them that are put together key by key where they are mappings."""
 
     __slots__ = ("message_list", "retry_count", "step_number", "steps")
 
@@ -73,6 +75,8 @@ class HookPayload:
         branches = {key: output for key, output in outputs.items() if isinstance(output, HookPayload)}
         if callable(policy):
             return self.adopt(outputs, policy(self, outputs), allow_drop=True)
+        if policy == "chain":  # each branch began with what the one before left
+            return self.adopt(outputs, list(branches.values())[-1] if branches else None, allow_drop=True)
         self.message_list.merge({key: branch.message_list.diff() for key, branch in branches.items()}, policy)
         for field in self.changeable:
             self._merge_field(field, branches, first_wins=policy == "priority")
@@ -121,7 +125,7 @@ class HookPayload:
         if not changed:
             return
         values = list(changed.values())
-        if all(isinstance(value, Mapping) for value in values) and (before is None or isinstance(before, Mapping)):
+        if field in self.by_key and all(isinstance(value, Mapping) for value in (*values, before or {})):
             setattr(self, field, _merge_mappings(field, before or {}, changed, first_wins=first_wins))
         elif first_wins or all(value == values[0] for value in values[1:]):
             setattr(self, field, values[0])

@@ -48,6 +48,7 @@ class InputStepPayload(HookPayload):
     changeable = (
         "model", "tools", "tool_choice", "active_tools", "provider_options", "model_settings", "structured_output",
     )  # fmt: skip
+    by_key = ("tools", "provider_options", "model_settings")
     __slots__ = (
         "active_tools", "message_id", "model", "model_settings", "provider_options", "structured_output",
         "tool_choice", "tools",
@@ -208,6 +209,7 @@ class ToolResultPayload(HookPayload):
 
     hook = Hook.TOOL_RESULT
     changeable = ("result",)
+    by_key = ("result",)
     __slots__ = ("args", "is_error", "provider_executed", "result", "tool_call_id", "tool_name")
 
     def __init__(

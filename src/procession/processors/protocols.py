@@ -93,9 +93,11 @@ def hook_methods(owner: Any) -> dict[Hook, HookMethod]:
     """
     Return the hooks that *owner* implements.
 
-    Raises ``ProcessorDefinitionError`` for an object without a string id, without any hook, or with a method named
+    Raises ``ProcessorDefinitionError`` for a class, an object without a string id, without any hook, or with a method named
     ``process_*`` that is no hook, and names the nearest one.
     """
+    if isinstance(owner, type):
+        raise ProcessorDefinitionError(f"{owner.__name__} is a class", hint=f"give an instance: {owner.__name__}(...)")
     identifier = getattr(owner, "id", None)
     if not isinstance(identifier, str) or not identifier:
         raise ProcessorDefinitionError(

@@ -15,7 +15,7 @@ from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.pool import PENDING, Pool
-from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
+from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
 from procession.workflows.nodes import Waiting
 from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
 
@@ -100,7 +100,7 @@ async def run_fork(node: Fork, value: Any, run: RunState, prefix: str, walk: Wal
         return await _chain(node, value, run, prefix, walk)
     busy = node.busy
     outputs = await run_arms(node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure)
-    if len(busy) < len(node.arms) and not isinstance(outputs, Stop):
+    if len(busy) < len(node.arms) and type(outputs) not in STOPS:
         return {arm.id: outputs[arm.id] if arm.nodes else value for arm in node.arms}
     return outputs
 
@@ -127,7 +127,7 @@ async def run_arms(
     try:
         if len(arms) == 1:
             output = await work(0)
-            if isinstance(output, Stop):
+            if type(output) in STOPS:
                 if not (isinstance(output, Bailed) and output.scope == "branch"):
                     return output
                 output = output.value

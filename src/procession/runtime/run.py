@@ -20,7 +20,7 @@ from procession.runtime.records import StepsView
 from procession.runtime.state import RunState
 from procession.steps.pool import cancel_scope
 from procession.steps.request_context import RequestContext
-from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
+from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended
 from procession.steps.scope import RequestScope
 from procession.workflows.plan import Plan
 
@@ -46,7 +46,7 @@ class RunResult(Generic[Out_co]):
         self._output = output
         self.stop = stop
         """What ended the run before its last step, if anything did."""
-        self.error: Exception | None = stop.error if isinstance(stop, Failed) else None
+        self.error: Exception | None = stop.error if stop is not None and isinstance(stop, Failed) else None
         """What failed it."""
         self.steps = steps
         """The records by path; a step's id finds its last one."""
@@ -182,11 +182,11 @@ class Run(Generic[In, Out]):
         stop: Stop | None = None
         status: RunStatus = "success"
         kind: Literal["run.suspended", "run.finished"] = "run.finished"
-        if isinstance(output, Stop):
+        if type(output) in STOPS:
             if isinstance(output, Bailed):
                 output = output.value
             else:
-                stop, output = output, None
+                stop, output = cast("Stop", output), None
                 status = cast("RunStatus", stop.status)
                 kind = "run.suspended" if status == "suspended" else kind
         result = self._result = RunResult(state.run_id, status, output, stop, StepsView(state.records))
@@ -265,10 +265,9 @@ class RunStream(Generic[In, Out]):
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    ) -> None:
         run = self._run
         run.state.broadcast.flow()
         run.cancel()
         # The block's own error is not handed to the group: it would come out wrapped.
         await self._group.__aexit__(None, None, None)
-        return False

@@ -135,11 +135,9 @@ def run_sync(
     >>> run_sync(create_workflow("loud", str).then(shout).commit(), "hello").unwrap()
     'HELLO'
     """
-    from sniffio import AsyncLibraryNotFoundError, current_async_library
-
     try:
-        current_async_library()
-    except AsyncLibraryNotFoundError:
+        anyio.get_current_task()
+    except RuntimeError:  # there is no event loop, as it should be
         pass
     else:
         raise RunError("run_sync() was called inside a running event loop", hint="there, await run() instead")

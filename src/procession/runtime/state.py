@@ -18,7 +18,7 @@ from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
 from procession.steps.pool import Pool, asyncio_loop
 from procession.steps.request_context import RequestContext
-from procession.steps.result import Bailed, Blocked, Failed, Stop, Suspended
+from procession.steps.result import STOPS, Bailed, Blocked, Failed, Stop, Suspended
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
 from procession.steps.step import SupportsStep
@@ -102,14 +102,14 @@ class RunState:
         self.grace = grace
         self.reducers = reducers or {}
         self.clock = clock
-        self.origin = time.time() - clock()
+        self.origin = origin = time.time() - clock()
         self.records: Records = {}
         self.replaying = False
         """Whether ``records`` was loaded, so that what is done in it is not done again."""
-        self.broadcast = Broadcast(run_id, replay=replay)
-        self.append: Callable[[Entry], None] = self.broadcast.log.append
+        self.broadcast = broadcast = Broadcast(run_id, replay=replay)
+        self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
-        self.breathe_at = _breath[0] + self.origin + BREATH
+        self.breathe_at = _breath[0] + origin + BREATH
         self.group: TaskGroup | None = None
         self.late: list[Pool] = []
         """Fan-outs with a branch that did not stop in time."""
@@ -131,14 +131,14 @@ class RunState:
         """
         Note that the run starts.
         """
+        broadcast = self.broadcast
         log = step_log(self.run_id)
         if log is not None:
-            self.broadcast.taps.append(log)
-        self.listen()
-        self.broadcast.workflow_id = workflow_id
-        self.broadcast.began = self.clock() + self.origin
-        if not self.broadcast.quiet:
-            self.broadcast.wake()
+            broadcast.taps.append(log)
+            self.listen()
+        broadcast.workflow_id = workflow_id
+        broadcast.began = self.clock() + self.origin
+        broadcast.wake()
 
     def end(self, note: Note) -> None:
         """
@@ -209,7 +209,7 @@ class RunState:
         Raises the signal or the error that ended it, already recorded.
         """
         output = await self.caller(self, definition, value, path, only, self.detail)
-        if isinstance(output, Stop):
+        if type(output) in STOPS:
             raise signal_of(output)
         return output
 
@@ -217,7 +217,7 @@ class RunState:
         """
         Note that what *record* is about ended in *output*, which may be a ``Stop``, and return that.
         """
-        if isinstance(output, Stop):
+        if type(output) in STOPS:
             self.close(record, output)
         else:
             record.output = output

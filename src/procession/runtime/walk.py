@@ -18,7 +18,7 @@ from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
 from procession.runtime.loop import run_loop, run_pause
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
-from procession.steps.result import Bailed, Stop
+from procession.steps.result import STOPS, Bailed
 from procession.steps.step import Step, SupportsStep
 from procession.workflows.compile import plan_for, plan_of_step
 from procession.workflows.plan import (
@@ -79,7 +79,7 @@ async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: s
                 await run.breathe()
         else:
             value = await RUNNERS[node.kind](node, value, run, prefix, walk, True)
-            if isinstance(value, Stop):
+            if type(value) in STOPS:
                 return value
             now = clock() + origin
     return value
@@ -92,7 +92,7 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
     for node in nodes:
         if type(node) is not Leaf:
             value = await RUNNERS[node.kind](node, value, run, prefix, walk_quietly, False)
-            if isinstance(value, Stop):
+            if type(value) in STOPS:
                 return value
         elif node.mode == INLINE:
             try:
@@ -195,7 +195,7 @@ async def run_parallel(node: Fork, value: Any, run: RunState, prefix: str, walk:
     Run branches at the same time, then the map after them or the merge.
     """
     outputs = await run_fork(node, value, run, prefix, walk)
-    if isinstance(outputs, Stop):
+    if type(outputs) in STOPS:
         return outputs
     if node.map is not None:
         return await run_map(node.map, outputs, run, prefix, walk, detail, value)
@@ -254,7 +254,7 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     if len(chosen) == 1 and not forkable:
         arm = chosen[0]
         output = await walk(arm.nodes, value, run, prefix)
-        if isinstance(output, Stop):
+        if type(output) in STOPS:
             if not (isinstance(output, Bailed) and output.scope == "branch"):
                 return output
             output = output.value
@@ -262,7 +262,7 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     else:
         keys = frozenset([arm.id for arm in chosen])
         outputs = await run_arms(node, chosen, keys, value, run, prefix, walk)
-        if isinstance(outputs, Stop):
+        if type(outputs) in STOPS:
             return outputs
     if node.map is not None:
         return await run_map(node.map, outputs, run, prefix, walk, detail, value)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from procession.steps.result import Stop
+from procession.steps.result import STOPS, Stop
 
 if TYPE_CHECKING:
     import asyncio
@@ -182,7 +182,7 @@ class Pool:
                         if not self._waiting and self.started < self.count and self._alive < self.limit:
                             self._spawn()
                         output = await work(index)
-                        if isinstance(output, Stop) and stopped is not None:
+                        if type(output) in STOPS and stopped is not None:
                             output = stopped(output)
                         results[index] = output
                         if copy_context() != base:  # context variables were set: the next piece must not see them

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 __all__ = ["Key", "RequestContext"]
 
 T = TypeVar("T")
+_MISSING: Any = object()
 
 
 class Key(Generic[T]):
@@ -45,15 +46,12 @@ class RequestContext(MutableMapping[str, Any]):
     def value(self, key: Key[T]) -> T: ...
     @overload
     def value(self, key: Key[T], default: T) -> T: ...
-    def value(self, key: Key[T], *default: T) -> T:
+    def value(self, key: Key[T], default: Any = _MISSING) -> T:
         """
         Return the value of a typed key; without a default a missing one is a ``KeyError``.
         """
-        if default:
-            found: T = self._values.get(key.name, default[0])
-            return found
-        there: T = self._values[key.name]
-        return there
+        found: T = self._values[key.name] if default is _MISSING else self._values.get(key.name, default)
+        return found
 
     def put(self, key: Key[T], value: T) -> None:
         """

@@ -13,7 +13,7 @@ from procession.messages.chunks import TripwireInfo
 from procession.messages.value import Value
 
 __all__ = [
-    "Bailed", "Blocked", "Cancelled", "Failed", "Skipped", "Status", "StepResult", "Stop", "Success", "Suspended",
+    "STOPS", "Bailed", "Blocked", "Cancelled", "Failed", "Skipped", "Status", "StepResult", "Stop", "Success", "Suspended",
     "strongest",
 ]  # fmt: skip
 
@@ -141,6 +141,10 @@ class Cancelled(Stop):
         Second to a processor's stop alone.
         """
         return 1
+
+
+STOPS: frozenset[type] = frozenset((Failed, Blocked, Bailed, Suspended, Cancelled))
+"""The classes of stops.  ``type(x) in STOPS`` takes a quarter of the time of ``isinstance(x, Stop)``."""
 
 
 def strongest(stops: list[Stop]) -> Stop:

@@ -53,6 +53,13 @@ def test_processors_show_hooks_and_mutation() -> None:
     )
 
 
+def test_a_nested_processor_workflow_is_called_one() -> None:
+    """Inside another workflow, one of processors says so."""
+    assert "└─ guards (processor workflow)\n" in draw(
+        create_workflow("outer", kind="processor").then(guards()).commit()
+    )
+
+
 def test_explicit_form_names_dependencies() -> None:
     """Steps of the explicit form say what they come after."""
     assert draw(explicit()) == dedent(

@@ -103,6 +103,7 @@ def _flat(seen: Normalised, made: tuple[str, ...], locate: Locate) -> View:
 
 
 _RUN_OF_BLANKS = re.compile(r"\s{2}|[^\S ]")
+_LEET_SIGN = re.compile(r"[a-z][0134578@$!|]|[0134578@$!|][a-z]")
 _LEET_WORD = re.compile(r"(?<![\w@$])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[0134578@$!|])[a-z0134578@$!|]{2,}(?![\w@$])")
 
 
@@ -110,6 +111,8 @@ def _without_leet(text: str, one: str) -> str:
     """
     Put letters for the digits in words that have both, where there are several such words.
     """
+    if not _LEET_SIGN.search(text):
+        return text
     if sum(1 for _ in _LEET_WORD.finditer(text)) < 3:
         return text
     table = str.maketrans("034578@$!|1", f"oeastbasii{one}")
@@ -150,6 +153,8 @@ def _joined_strings(seen: Normalised, made: tuple[str, ...], locate: Locate) -> 
     """
     Join strings that are given names one after the other: a text that was cut so that nobody reads it whole.
     """
+    if "=" not in seen.text:
+        return None
     strings = list(_STRINGS.finditer(seen.text))
     chain = [
         (before, after)
@@ -168,6 +173,7 @@ def _joined_strings(seen: Normalised, made: tuple[str, ...], locate: Locate) -> 
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_-])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ ,:]?){12,}(?![0-9A-Fa-f])")
+_HEX_SIGN = re.compile(r"[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+._-]){0,400}(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+._-]{0,40}){3,}")
 _ENTITIES = re.compile(r"(?:&#?[A-Za-z0-9]{1,8};[^&\n]{0,40}){3,}")
 _ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}[ -~]{0,12}?){4,}")
@@ -186,7 +192,7 @@ def _decoded(text: str) -> Iterator[tuple[str, int, int, str]]:
         inner = _from_base64(found[0])
         if inner is not None:
             yield "base64", found.start(), found.end(), inner
-    for found in _HEX.finditer(text):
+    for found in _HEX.finditer(text) if _HEX_SIGN.search(text) else ():
         pairs = _HEX_PAIR.findall(found[0].replace("0x", "").replace("\\x", ""))
         inner = _as_text(bytes.fromhex("".join(pairs)))
         if inner is not None:

@@ -23,7 +23,8 @@ class Needs(Value):
 
     head: re.Pattern[str] | None
     """What it begins with, where that says something."""
-    head_width: int
+    quick: bool
+    """Whether searching for the head is much faster than searching for the pattern."""
     literals: tuple[tuple[str, ...], ...]
     """Groups of strings: it has one of each group."""
     any_case: bool
@@ -34,8 +35,9 @@ class Needs(Value):
     """The last place, from its beginning, at which the first of these stands."""
 
 
-NOTHING = Needs(None, 0, (), False, None, 0)
-_LONGEST_HEAD = 24
+NOTHING = Needs(None, False, (), False, None, 0)
+_LONGEST_HEAD = 128
+_TELLING_HEAD = 3
 _LONGEST_TEXT = 6000
 _LATEST_ANCHOR = 66
 _FAR_ANCHOR = 24
@@ -46,9 +48,9 @@ def needs_of(items: Any, flags: int) -> Needs:
     """
     Return what every match of the parsed pattern *items* has.
     """
-    text, width, _ = _head(list(items))
+    text, _, sure, _ = _head(list(items))
     head = None
-    if width and len(text) <= _LONGEST_TEXT:
+    if sure and len(text) <= _LONGEST_TEXT:
         head = re.compile(text, flags & (re.IGNORECASE | re.ASCII | re.DOTALL))
     any_case = bool(flags & re.IGNORECASE)
     groups = [group for group in _groups(items) if _worth(group) > 1]
@@ -57,7 +59,7 @@ def needs_of(items: Any, flags: int) -> Needs:
     anchor, anchor_at = _anchor(items)
     return Needs(
         head,
-        width if head is not None else 0,
+        head is not None and not any_case and text[0] not in "(^$",
         tuple(sorted(groups, key=_worth, reverse=True)[:3]),
         any_case,
         anchor,
@@ -206,48 +208,64 @@ _CATEGORIES = {
 }  # fmt: skip
 
 
-def _head(items: list[Any]) -> tuple[str, int, bool]:
+def _head(items: list[Any]) -> tuple[str, int, int, bool]:
     """
-    Write the beginning of *items* as a pattern: its text, its width, and whether that is all of them.
+    Write the beginning of *items* as a pattern: its text, its greatest and its least width, whether that is all.
 
-    What is looked at but not taken is left out, so the pattern matches wherever *items* do, and elsewhere too.
+    What is looked at but not taken is left out, so the pattern matches wherever *items* do, and elsewhere too.  It ends
+    before a blank once it says something, since a head of one word is decided where the word ends.
     """
-    text, width = "", 0
+    text, width, sure = "", 0, 0
     for op, value in items:
-        if width >= _LONGEST_HEAD:
-            return text, width, False
-        match str(op):
+        kind = str(op)
+        if width >= _LONGEST_HEAD or (sure >= _TELLING_HEAD and _has_blank(kind, value)):
+            return text, width, sure, False
+        match kind:
             case "LITERAL":
-                text, width = text + re.escape(chr(value)), width + 1
+                text, width, sure = text + re.escape(chr(value)), width + 1, sure + 1
             case "IN" if (written := _written(value)) is not None:
-                text, width = text + written, width + 1
+                text, width, sure = text + written, width + 1, sure + 1
             case "SUBPATTERN" if not value[1] and not value[2]:
-                inner, added, whole = _head(list(value[3]))
-                text, width = text + inner, width + added
+                inner, most, least, whole = _head(list(value[3]))
+                text, width, sure = text + inner, width + most, sure + least
                 if not whole:
-                    return text, width, False
+                    return text, width, sure, False
             case "BRANCH":
                 arms = [_head(list(arm)) for arm in value[1]]
-                if not all(arm[1] for arm in arms):
-                    return text, width, False
-                text, width = f"{text}(?:{'|'.join(arm[0] for arm in arms)})", width + max(arm[1] for arm in arms)
-                if not all(arm[2] for arm in arms):
-                    return text, width, False
+                whole = all(arm[3] for arm in arms)
+                if not whole and not all(arm[2] for arm in arms):
+                    return text, width, sure, False
+                text = f"{text}(?:{'|'.join(arm[0] for arm in arms)})"
+                width, sure = width + max(arm[1] for arm in arms), sure + min(arm[2] for arm in arms)
+                if not whole:
+                    return text, width, sure, False
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-                least, most, inner_items = value
-                inner, added, whole = _head(list(inner_items))
-                if whole and added * int(most) <= _LONGEST_HEAD:
-                    text, width = f"{text}(?:{inner}){{{least},{most}}}", width + added * int(most)
+                fewest, times, inner_items = value
+                inner, most, least, whole = _head(list(inner_items))
+                if whole and width + most * int(times) <= _LONGEST_HEAD:
+                    text += f"(?:{inner}){{{fewest},{times}}}"
+                    width, sure = width + most * int(times), sure + least * int(fewest)
                     continue
-                if least and added:
-                    times = max(1, min(int(least), _LONGEST_HEAD // added)) if whole else 1
-                    text, width = f"{text}(?:{inner}){{{times}}}", width + added * times
-                return text, width, False
+                if fewest and least:
+                    repeated = max(1, min(int(fewest), _LONGEST_HEAD // most)) if whole else 1
+                    text += f"(?:{inner}){{{repeated}}}"
+                    width, sure = width + most * repeated, sure + least * repeated
+                return text, width, sure, False
             case "AT" | "ASSERT" | "ASSERT_NOT":
                 continue
             case _:
-                return text, width, False
-    return text, width, True
+                return text, width, sure, False
+    return text, width, sure, True
+
+
+def _has_blank(kind: str, value: Any) -> bool:
+    if kind == "LITERAL":
+        return chr(value).isspace()
+    if kind == "IN":
+        return any(str(op) == "LITERAL" and chr(code).isspace() for op, code in value) or _written(value) is None
+    if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        return any(_has_blank(str(op), inner) for op, inner in value[2])
+    return False
 
 
 def _written(items: Any) -> str | None:

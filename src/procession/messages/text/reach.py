@@ -28,8 +28,6 @@ _PROBES = " \n.,;:-/@'\"()etaoinshrdluc0"
 """Common characters; a pattern that cannot step over one of them is decided wherever that one stands."""
 _MANY = 400
 """Sets of more characters than this are not spelled out."""
-_FOREIGN_CASES = {"i": "\u0130\u0131", "k": "\u212a", "s": "\u017f"}
-"""What ``IGNORECASE`` matches besides the two ASCII forms of a letter."""
 _OTHER_ENGINE = re.compile(r"\\[pPXRKLNGm]|\(\?[|R&0-9r]|\[\[:|\{[^{}]*[idse][<=]")
 """Syntax of the ``regex`` package that the standard library reads as something else."""
 _PROPERTY = re.compile(r"\\[pP](?:\{[^{}]*\}|\w)")
@@ -50,6 +48,8 @@ class Reach(Value):
     """Common characters that it cannot step over."""
     needs: Needs
     """What every match has."""
+    head: Reach | None
+    """How far one has to see to know whether it has its beginning."""
     risky: bool
     """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
 
@@ -76,14 +76,19 @@ class Reach(Value):
         else:
             for character in self.breaks:
                 found = max(found, text.rfind(character, found) + 1)
-        head = self.needs.head
-        if head is None or found >= size:
-            return min(found, size)
-        begun = head.search(text, found)
-        return max(found, min(size - self.needs.head_width + 1, begun.start() if begun is not None else size))
+        needs = self.needs
+        if needs.anchor is not None and found < size:
+            near = needs.anchor.search(text, found)
+            place = near.start() if near is not None else size
+            found = max(found, min(place, size) - needs.anchor_at)
+        if self.head is not None and found < size:
+            assert needs.head is not None
+            begun = needs.head.search(text, found)
+            found = max(found, min(self.head.undecided(text), begun.start() if begun is not None else size))
+        return min(found, size)
 
 
-BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, True)
+BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, None, True)
 """Of a pattern that cannot be read."""
 
 
@@ -97,10 +102,13 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
     >>> reach_of(r"ABC-\\d+").bounded
     False
     """
-    foreign = _OTHER_ENGINE.search(_PROPERTY.sub("", pattern)) is not None
-    has_properties = _PROPERTY.search(pattern) is not None
-    if foreign:
+    return _read(pattern, flags, heads=True)
+
+
+def _read(pattern: str, flags: int, *, heads: bool) -> Reach:
+    if _OTHER_ENGINE.search(_PROPERTY.sub("", pattern)):
         return BLIND
+    has_properties = _PROPERTY.search(pattern) is not None
     try:
         parsed = importlib.import_module("re._parser").parse(_PROPERTY.sub(r"\\w", pattern), flags)
     except (re.error, OverflowError, RecursionError, ImportError):
@@ -110,12 +118,14 @@ def reach_of(pattern: str, flags: int = 0) -> Reach:
     if has_properties:
         walk.characters = None
         walk.passable = set(_PROBES)
+    needs = needs_of(parsed, parsed.state.flags) if heads and not has_properties else NOTHING
     return Reach(
         min(look, UNBOUNDED),
         min(walk.behind, UNBOUNDED),
         None if walk.characters is None else "".join(sorted(walk.characters)),
         "".join(probe for probe in _PROBES if probe not in walk.passable),
-        NOTHING if has_properties else needs_of(parsed, parsed.state.flags),
+        needs,
+        _read(needs.head.pattern, needs.head.flags & ~re.UNICODE, heads=False) if needs.head is not None else None,
         walk.risky,
     )
 
@@ -250,10 +260,7 @@ class _Walk:
         for code in codes:
             character = chr(code)
             if flags & re.IGNORECASE:
-                if code > 127 and character.upper() != character.lower():
-                    self.characters = None
-                    return
-                self._add(character.lower(), character.upper(), *_FOREIGN_CASES.get(character.lower(), ""))
+                self._add(*_cases(character))
             else:
                 self._add(character)
 
@@ -261,6 +268,20 @@ class _Walk:
         self.passable.update(characters)
         if self.characters is not None:
             self.characters.update(characters)
+
+
+@lru_cache(maxsize=4096)
+def _cases(character: str) -> frozenset[str]:
+    """
+    Return what ``IGNORECASE`` takes *character* for.
+    """
+    extra: dict[int, tuple[int, ...]] = importlib.import_module("re._casefix")._EXTRA_CASES
+    low = {character, character.lower(), character.upper().lower()}
+    low |= {chr(other) for one in tuple(low) if len(one) == 1 for other in extra.get(ord(one), ())}
+    found = low | {one.upper() for one in low} | {"\u0130", "\u0131"} if "i" in low else low | {one.upper() for one in low}
+    if "k" in low:
+        found.add("\u212a")
+    return frozenset(one for one in found if len(one) == 1)
 
 
 def _spelled(items: Any) -> list[int] | None:

@@ -189,7 +189,7 @@ class RuleLane:
                         return match
                 tries -= 1 + place - max(at, place - needs.anchor_at)
                 at = place + 1
-        elif needs.head is not None:
+        elif needs.head is not None and needs.quick:
             while tries > 0:
                 begun = needs.head.search(view, at)
                 if begun is None:

@@ -224,15 +224,24 @@ _DATE = (
     rf"|{_YEAR} ?[年년] ?{_MONTH} ?[月월] ?{_DAY} ?[日일]"
     rf"|{_DAY}(?:st|nd|rd|th|er|\.|º|ª|°)?,? {{0,2}}(?:of |de |d'|den )?(?:{words.MONTHS})\.?,? {{0,2}}(?:of |de |del |do )?'?(?:{_YEAR}|[0-9]{{2}})"
     r"(?![0-9])(?: года| г\.| року)?"
-    rf"|(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
     rf"|{_YEAR}\.? {{1,2}}(?:{words.MONTHS}|január|február|március|április|május|június|július|augusztus|szeptember|október|november|december) {{1,2}}{_DAY}\.?"
     rf"|{_DAY}[ -](?:{words.MONTHS})[ -]{_YEAR}(?![0-9])"
 )
+_MONTH_FIRST = rf"(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
 _BIRTH_BEFORE = rf"(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! [A-ZА-Я])|\n(?!\n)){{0,44}}\Z"
 _DATE_OF_BIRTH = (
     Rule(
         "date-of-birth",
         rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})",
+        context_only=True,
+        context=_BIRTH_BEFORE,
+        context_score=0.9,
+        near=76,
+    ),
+    Rule(
+        "date-of-birth-month-first",
+        rf"(?i)(?<![A-Za-z_.,/-]){_MONTH_FIRST}",
+        type="date-of-birth",
         context_only=True,
         context=_BIRTH_BEFORE,
         context_score=0.9,

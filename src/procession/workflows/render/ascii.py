@@ -87,7 +87,9 @@ class _Tree:
         elif node.kind == "sleep":
             name = f"sleep: {self.short(node.label)}"
         elif node.kind in _KINDS:
-            name += f" ({node.kind})"
+            inner = self.workflows.get(node.ref_hash or "")
+            of_processors = node.kind == "workflow" and inner is not None and inner.kind == "processor"
+            name += f" ({'processor workflow' if of_processors else node.kind})"
         if node.placeholder:
             name = f"{self.dot} {name}"
         notes = [*_restrictions(node), *self.types_of(node)]
