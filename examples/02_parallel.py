@@ -10,33 +10,28 @@ from procession.workflows.render.draw import draw
 
 @step
 async def stock(ctx: StepContext[str]) -> int:
-    """Ask the warehouse."""
-    await anyio.sleep(0.02)
+    await anyio.sleep(0.02)  # asks the warehouse
     return len(ctx.input)
 
 
 @step
 async def price(ctx: StepContext[str]) -> float:
-    """Ask the price list."""
-    await anyio.sleep(0.02)
+    await anyio.sleep(0.02)  # asks the price list
     return 9.5
 
 
 @step
 def quote(ctx: StepContext[Mapping[str, float]]) -> str:
-    """Say what all of it would cost."""
     return f"{ctx.input['stock']:.0f} left at {ctx.input['price']:.2f}"
 
 
 @step
 def greeting(ctx: StepContext[str]) -> str:
-    """Be polite, without waiting for anybody."""
     return f"About the {ctx.input}:"
 
 
 @step
 def letter(ctx: StepContext[Mapping[str, str]]) -> str:
-    """Put the answer together."""
     return f"{ctx.input['greeting']} {ctx.input['quote']}."
 
 

@@ -8,12 +8,9 @@ from procession import Agent, Chunk, Processor, create_workflow
 from procession.messages.chunks import TextDelta
 from procession.processors.contexts import InputContext, OutputStreamContext
 from procession.testing.fake_model import FakeModel
-from procession.testing.script import say
 
 
 class HideNumbers(Processor):
-    """Hide order numbers from the model."""
-
     id = "hide-numbers"
     mutates = True
 
@@ -33,7 +30,7 @@ class NoShouting(Processor):
 
 
 class Calm(Processor):
-    """Take the exclamation marks out of the answer, chunk by chunk."""
+    """Calm the answer down, chunk by chunk."""
 
     id = "calm"
     mutates = True
@@ -46,16 +43,16 @@ class Calm(Processor):
 # Side by side, as a workflow; what they changed is put together again.
 guards = create_workflow("guards", kind="processor").parallel([HideNumbers(), NoShouting()]).commit()
 
-model = FakeModel(say("It is", " on its way!"), repeat_last=True)
+model = FakeModel("It is on its way!", repeat_last=True)
 agent = Agent("support", model=model, input_processors=[guards], output_processors=[Calm()])
 
 
 async def main() -> None:
     async with agent.stream("Where is order 20240117?") as stream:
         print([chunk.text async for chunk in stream if isinstance(chunk, TextDelta)])
-    print("the model saw:", model.requests[-1].messages[-1])
+    print("the model saw:", model.requests[-1].messages[-1].content)
     blocked = await agent.generate("WHERE IS MY ORDER")
-    print(blocked.status, "-", blocked.tripwire.message if blocked.tripwire else "")
+    print(blocked.status, "-", blocked.tripwire)
 
 
 if __name__ == "__main__":

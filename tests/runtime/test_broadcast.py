@@ -58,10 +58,9 @@ async def test_readers_may_join_at_any_time() -> None:
 async def test_the_writer_waits_for_a_slow_reader() -> None:
     """A run is never more than 64 entries ahead of a reader who reads, and goes on when it has read."""
     made = Runtime().create_run(chatty(500))
-    ahead = 0
+    ahead = count = 0
     async with anyio.create_task_group() as group:
         group.start_soon(made.start, 0)
-        count = 0
         async for _ in made.events():
             count += 1
             if count % 50 == 0:

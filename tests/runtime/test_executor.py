@@ -20,6 +20,20 @@ from procession.steps.step import StepContext, step
 from procession.workflows.workflow import create_workflow
 
 
+async def forever(ctx: Any) -> None:
+    """Wait until cancelled."""
+    await anyio.sleep_forever()
+
+
+def raises(error: BaseException) -> Any:
+    """Return a step function that raises *error*."""
+
+    def step(ctx: Any) -> None:
+        raise error
+
+    return step
+
+
 class Flaky:
     """A step function that fails a number of times before it succeeds."""
 
@@ -222,3 +236,36 @@ async def test_the_cancellation_of_another_task_is_a_failure(anyio_backend: str)
 
     result = await run(create_workflow("w").then(make("s", wait)).commit())
     assert result.status == "failed"
+
+
+class Odd(BaseException):
+    """An exception that is neither an error, nor a signal, nor a cancellation."""
+
+
+async def test_what_is_no_error_comes_out() -> None:
+    """A ``BaseException`` of another kind ends the run and is raised to the caller, from a branch as well."""
+    workflows = [
+        create_workflow("w").then(make("s", raises(Odd()))).commit(),
+        create_workflow("w").parallel([make("s", raises(Odd())), make("t", forever)]).commit(),
+    ]
+    for workflow in workflows:
+        made = Runtime().create_run(workflow)
+        with pytest.raises(Odd):
+            await made.start(0)
+        assert (await made.result()).status == "cancelled"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_step_that_cancels_its_own_task_ends_the_run(anyio_backend: str) -> None:
+    """A branch whose task is cancelled behind the engine's back gives no output, and the run is cancelled."""
+    import asyncio
+
+    async def suicide(ctx: Any) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    result = await run(create_workflow("w").parallel([make("s", suicide), make("t", forever)]).commit())
+    assert result.status == "cancelled"
+    assert {record.status for record in result.steps.values()} == {"cancelled"}

@@ -137,6 +137,7 @@ async def test_a_caller_may_handle_what_was_raised() -> None:
 
 async def test_only_those_that_take_part_run() -> None:
     """With ``only`` processors without the hook, arms for other hooks and workflows without a processor are left out."""
+    nothing: list[str] = []
     a, b, both = guard("a", "in"), guard("b", "out"), guard("both", "in", "out")
     outside = create_workflow("outside").then(guard("c", "out")).commit()
     workflow = (
@@ -150,14 +151,14 @@ async def test_only_those_that_take_part_run() -> None:
         .map(lambda outputs: outputs)
         .commit()
     )
-    result = await Runtime().run(caller(workflow, frozenset({"in"})), [])
+    result = await Runtime().run(caller(workflow, frozenset({"in"})), nothing)
     base = ["hook/processor:a", "hook/processor:both"]
     assert result.output == {
         "processor:x": [*base, "hook/processor:x"],
         "processor:y": base,
         "z": [*base, "z"],
     }
-    everything = await Runtime().run(caller(workflow), [])
+    everything = await Runtime().run(caller(workflow), nothing)
     assert "hook/outside/processor:c" in everything.output["processor:y"]
 
 
@@ -166,7 +167,7 @@ async def test_a_fork_in_which_nobody_takes_part_is_left_out() -> None:
     arms = [guard("x", "in"), guard("y", "in")]
     plain = create_workflow("p").parallel(arms).commit()
     assert (await Runtime().run(caller(plain, frozenset({"out"})), 1)).output == 1
-    branch = create_workflow("b").branch([(lambda value: False, arms[0])]).commit()
+    branch: Workflow[Any, Any] = create_workflow("b").branch([(lambda value: False, arms[0])]).commit()
     assert (await Runtime().run(caller(branch, frozenset({"out"})), 1)).output == 1
     mapped = create_workflow("m").parallel(arms).map(pick("processor:x")).commit()
     assert (await Runtime().run(caller(mapped, frozenset({"out"})), 1)).output == 1

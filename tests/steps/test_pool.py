@@ -22,8 +22,8 @@ async def test_everything_is_done_in_order_of_start() -> None:
             await anyio.lowlevel.checkpoint()
         return index * index
 
+    pool = Pool(work, 50)
     async with anyio.create_task_group() as group:
-        pool = Pool(work, 50)
         await pool.run(1.0, group)
     assert started == list(range(50))
     assert pool.results == [index * index for index in range(50)]

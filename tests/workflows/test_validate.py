@@ -34,6 +34,11 @@ def any_step(id: str) -> Step[Any, Any]:
     return Step(id=id, execute=lambda ctx: ctx.input)
 
 
+def shown(message: str, hint: str) -> str:
+    """Return a finding as it is shown, without its place."""
+    return f"{message}\n    hint: {hint}"
+
+
 class Redactor:
     """Stands for a processor that redacts."""
 
@@ -60,51 +65,63 @@ def cyclic() -> Workflow[Any, Any]:
 EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
     "empty-workflow": (
         lambda: create_workflow("w"),
-        ["error: empty-workflow: workflow 'w' has no steps\n    hint: add a step: .then(step)"],
+        [shown("error: empty-workflow: workflow 'w' has no steps", "add a step: .then(step)")],
     ),
     "duplicate-step-id": (
         lambda: create_workflow("w").then(any_step("a")).parallel([any_step("b"), any_step("a")]),
         [
-            "error: duplicate-step-id: two steps have the id 'a' (the first at HERE)\n"
-            "    hint: results are kept by id: give one of them another, e.g. step.renamed('...')"
+            shown(
+                "error: duplicate-step-id: two steps have the id 'a' (the first at HERE)",
+                "results are kept by id: give one of them another, e.g. step.renamed('...')",
+            ),
         ],
     ),
     "empty-parallel": (
         lambda: create_workflow("w").parallel([]),
-        ["error: empty-parallel: 'parallel-1' has no branches\n    hint: give parallel() at least one step"],
+        [shown("error: empty-parallel: 'parallel-1' has no branches", "give parallel() at least one step")],
     ),
     "empty-branch": (
         lambda: create_workflow("w").branch([]),
-        ["error: empty-branch: 'branch-1' has no arms\n    hint: give branch() at least one (condition, step) pair"],
+        [shown("error: empty-branch: 'branch-1' has no arms", "give branch() at least one (condition, step) pair")],
     ),
     "not-committed": (
         lambda: create_workflow("w").then(create_workflow("inner").then(any_step("a"))),
         [
-            "error: not-committed: workflow 'inner' is used as a step and is not committed\n"
-            "    hint: call .commit() on it first"
+            shown(
+                "error: not-committed: workflow 'inner' is used as a step and is not committed",
+                "call .commit() on it first",
+            ),
         ],
     ),
     "unknown-dependency": (
         lambda: create_workflow("w").add(any_step("first")).add(any_step("b"), after=["frist"]),
         [
-            "error: unknown-dependency: 'b' is to run after 'frist', which is no step of this workflow\n"
-            "    hint: did you mean 'first'?"
+            shown(
+                "error: unknown-dependency: 'b' is to run after 'frist', which is no step of this workflow",
+                "did you mean 'first'?",
+            ),
         ],
     ),
     "cycle": (
         cyclic,
         [
-            "error: cycle: steps wait for each other: b -> c -> a -> b\n"
-            "    hint: take one of these dependencies away; to repeat steps use do_while() or do_until()",
-            "error: unreachable-step: 'after' can never run\n"
-            "    hint: it needs, directly or not, a step that waits for itself",
+            shown(
+                "error: cycle: steps wait for each other: b -> c -> a -> b",
+                "take one of these dependencies away; to repeat steps use do_while() or do_until()",
+            ),
+            shown(
+                "error: unreachable-step: 'after' can never run",
+                "it needs, directly or not, a step that waits for itself",
+            ),
         ],
     ),
     "invalid-map-reference": (
         lambda: create_workflow("w").then(any_step("redactor")).map(pick("redactro")).then(any_step("later")),
         [
-            "error: invalid-map-reference: 'map-1' picks 'redactro', which is no step before it\n"
-            "    hint: did you mean 'redactor'?"
+            shown(
+                "error: invalid-map-reference: 'map-1' picks 'redactro', which is no step before it",
+                "did you mean 'redactor'?",
+            ),
         ],
     ),
     "invalid-map-reference of a later step": (
@@ -114,29 +131,37 @@ EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
     "incompatible-schema": (
         lambda: loose(int).then(number).then(text),
         [
-            "error: incompatible-schema: 'text' takes str, and is given int\n"
-            "    hint: put a map() between them, or change one of the annotations"
+            shown(
+                "error: incompatible-schema: 'text' takes str, and is given int",
+                "put a map() between them, or change one of the annotations",
+            ),
         ],
     ),
     "incompatible-schema after parallel": (
         lambda: loose(int).parallel([number]).then(text),
         [
-            "error: incompatible-schema: 'text' takes str, and is given a mapping of number\n"
-            "    hint: put a map() between them, or change one of the annotations"
+            shown(
+                "error: incompatible-schema: 'text' takes str, and is given a mapping of number",
+                "put a map() between them, or change one of the annotations",
+            ),
         ],
     ),
     "incompatible-schema of foreach": (
         lambda: loose(int).foreach(number),
         [
-            "error: incompatible-schema: 'number' takes list, and is given int\n"
-            "    hint: foreach() needs a list: put a map() before it"
+            shown(
+                "error: incompatible-schema: 'number' takes list, and is given int",
+                "foreach() needs a list: put a map() before it",
+            ),
         ],
     ),
     "redactor-dropped": (
         lambda: create_workflow("w").parallel([mutator("pii", redacts=True), any_step("other")]).map(pick("other")),
         [
-            "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'processor:pii' redacts\n"
-            "    hint: pick 'processor:pii', leave the map away so that both are merged, or say allow_drop=True"
+            shown(
+                "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'processor:pii' redacts",
+                "pick 'processor:pii', leave the map away so that both are merged, or say allow_drop=True",
+            ),
         ],
     ),
     "redactor-dropped in a workflow": (
@@ -146,16 +171,20 @@ EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
             .map(pick("other"))
         ),
         [
-            "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'inner' redacts\n"
-            "    hint: pick 'inner', leave the map away so that both are merged, or say allow_drop=True"
+            shown(
+                "error: redactor-dropped: 'map-1' picks 'other' and leaves out what 'inner' redacts",
+                "pick 'inner', leave the map away so that both are merged, or say allow_drop=True",
+            ),
         ],
     ),
     "two-mutators-parallel": (
         lambda: create_workflow("w").parallel([mutator("a"), mutator("b"), any_step("c")]).then(any_step("d")),
         [
-            "warning: two-mutators-parallel: processor:a and processor:b may both change the same text; 'strictest' "
-            'has to reconcile them\n    hint: run them one after the other with merge="chain", or accept that '
-            "different rewrites are an error"
+            shown(
+                "warning: two-mutators-parallel: processor:a and processor:b may both change the same text; 'strictest' "
+                "has to reconcile them",
+                'run them one after the other with merge="chain", or accept that different rewrites are an error',
+            )
         ],
     ),
 }

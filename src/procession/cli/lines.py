@@ -66,8 +66,9 @@ def parse_line(raw: bytes, number: int) -> Line | BadLine:
     """
     Read one line: an object with ``text`` (or ``message``), or a text.
 
-    >>> parse_line(b'{"id": 7, "text": "Hello"}', 1)
-    Line(1, 'Hello', {'id': 7}, 26)
+    >>> line = parse_line(b'{"id": 7, "text": "Hello"}', 1)
+    >>> line.text, line.rest
+    ('Hello', {'id': 7})
     """
     try:
         value: Any = json.loads(raw.decode())

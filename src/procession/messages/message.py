@@ -4,7 +4,7 @@ Message: one turn of a conversation, and the draft in which a processor edits it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -136,14 +136,21 @@ class Message(Value):
         return self.replace(metadata={**(self.metadata or {}), **values})
 
 
-_set_role = Message.role.__set__  # type: ignore[attr-defined]
-_set_parts = Message.parts.__set__  # type: ignore[attr-defined]
-_set_id = Message.id.__set__  # type: ignore[attr-defined]
-_set_created_at = Message.created_at.__set__  # type: ignore[attr-defined]
-_set_thread_id = Message.thread_id.__set__  # type: ignore[union-attr]
-_set_resource_id = Message.resource_id.__set__  # type: ignore[union-attr]
-_set_type = Message.type.__set__  # type: ignore[union-attr]
-_set_metadata = Message.metadata.__set__  # type: ignore[union-attr]
-_set_provider_metadata = Message.provider_metadata.__set__  # type: ignore[union-attr]
+def _setter(field: str) -> Callable[[Message, Any], None]:
+    """
+    Return the slot's own way to set a field, which passes by the value's refusal to change.
+    """
+    descriptor: Any = vars(Message)[field]
+    setter: Callable[[Message, Any], None] = descriptor.__set__
+    return setter
 
-Messages = Sequence[Message]
+
+_set_role = _setter("role")
+_set_parts = _setter("parts")
+_set_id = _setter("id")
+_set_created_at = _setter("created_at")
+_set_thread_id = _setter("thread_id")
+_set_resource_id = _setter("resource_id")
+_set_type = _setter("type")
+_set_metadata = _setter("metadata")
+_set_provider_metadata = _setter("provider_metadata")

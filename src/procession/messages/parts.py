@@ -172,7 +172,7 @@ class Parts(Sequence[Part]):
     def __init__(self, parts: Iterable[Part] = (), before: Parts | None = None) -> None:
         self.segment = tuple(parts)
         self.before = before
-        self._length = len(self.segment) + (before._length if before is not None else 0)
+        self._length: int = len(self.segment) + (before._length if before is not None else 0)
         self._flat: tuple[Part, ...] | None = self.segment if before is None else None
 
     def extended(self, parts: Iterable[Part]) -> Parts:

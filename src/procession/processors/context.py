@@ -91,14 +91,7 @@ class HookContext(Generic[P]):
         self._payload = payload
         self._scope = scope
         self.owner = owner
-
-    @property
-    def processor_id(self) -> str:
-        """
-        The id of the processor whose hook this is.
-        """
-        identifier: str = self.owner.id
-        return identifier
+        self.processor_id: str = owner.id
 
     # -- messages
 

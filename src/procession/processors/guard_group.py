@@ -122,6 +122,7 @@ class GuardGroup:
             StreamedText(
                 [Watch(guard.id, guard.lane(), guard.accepts) for guard in self._strict],
                 least=max((guard.carryover for guard in self._strict), default=0),
+                batch=max((guard.batch for guard in self._strict), default=1),
             ),
             [(guard, guard.new_block()) for guard in self._lenient],
         )

@@ -63,7 +63,7 @@ _NOTHING = Released((), ())
 class HoldBack:
     """
     Holds back the end of one block of text as long as something may still be found in it, and at *least* so many
-    characters.
+    characters.  With *batch* it waits for so many new ones before it looks, which saves time where rules are many.
 
     >>> from procession.messages.text.patterns import Rule
     >>> from procession.messages.text.scan import RuleLane
@@ -75,11 +75,12 @@ class HoldBack:
     [('ABC-123', True), ('.', False)]
     """
 
-    __slots__ = ("failed", "_base", "_least", "_spans", "_text", "_waiting", "_waiting_size", "_watches")
+    __slots__ = ("failed", "_base", "_batch", "_least", "_spans", "_text", "_waiting", "_waiting_size", "_watches")
 
-    def __init__(self, watches: Iterable[Watch], *, least: int = 0) -> None:
+    def __init__(self, watches: Iterable[Watch], *, least: int = 0, batch: int = 1) -> None:
         self._watches = tuple(watches)
         self._least = least
+        self._batch = batch
         self.failed: str | None = None
         """The id of the guard whose search raised."""
         self._text = ""
@@ -101,6 +102,8 @@ class HoldBack:
         """
         self._waiting.append(text)
         self._waiting_size += len(text)
+        if self._waiting_size < self._batch:
+            return _NOTHING
         if len(self._text) > _SHORT and self._waiting_size * 8 < len(self._text):
             return _NOTHING
         return self._take(final=False)
@@ -159,8 +162,8 @@ class StreamedText:
 
     __slots__ = ("digest", "dropped", "machine")
 
-    def __init__(self, watches: Iterable[Watch], *, least: int = 0) -> None:
-        self.machine = HoldBack(watches, least=least)
+    def __init__(self, watches: Iterable[Watch], *, least: int = 0, batch: int = 1) -> None:
+        self.machine = HoldBack(watches, least=least, batch=batch)
         self.digest = hashlib.blake2b(digest_size=16)
         """Of the text that left: it need not be looked at again in ``process_output_result``."""
         self.dropped = False

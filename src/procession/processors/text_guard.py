@@ -36,6 +36,7 @@ NOTICE = "[removed]"
 """What ``filter`` leaves in place of a string inside a tool's result."""
 _OUTPUT_HOOKS = ("process_output_stream", "process_output_result", "process_tool_result")
 _PASSED = "passed"
+_LARGEST_BATCH = 16
 
 
 class TextGuard(Processor):
@@ -109,6 +110,13 @@ class TextGuard(Processor):
         if phase == "input":
             for hook in _OUTPUT_HOOKS:
                 setattr(self, hook, None)
+
+    @property
+    def batch(self) -> int:
+        """
+        How many new characters of a stream are worth a search: one, or some where there are many rules.
+        """
+        return max(1, min(_LARGEST_BATCH, len(self.rules) // 4))
 
     # -- what a subclass says
 
@@ -359,7 +367,7 @@ class TextGuard(Processor):
         """
         Return what is kept for a new block of streamed text.
         """
-        return StreamedText([Watch(self.id, self.lane(), self.accepts)], least=self.carryover)
+        return StreamedText([Watch(self.id, self.lane(), self.accepts)], least=self.carryover, batch=self.batch)
 
     def take(self, ctx: OutputStreamContext, block: StreamedText, released: Released) -> str:
         """

@@ -65,7 +65,10 @@ async def together(
         run.forks.remove(live)
         if pool.busy:
             run.late.append(pool)
-    return pool.results, deciding(pool.results) if stops else None
+    if stops:
+        return pool.results, deciding(pool.results)
+    # Cancelled without a stop: somebody has cancelled a task of ours.
+    return pool.results, Cancelled(live[0], "a branch was cancelled from outside") if pool.cancelled else None
 
 
 async def one_by_one(work: Callable[[int], Awaitable[Any]], count: int) -> list[Any]:

@@ -187,7 +187,10 @@ class Pool:
                         results[index] = output
                         if copy_context() != base:  # context variables were set: the next piece must not see them
                             break
-        except Exception as error:
+        except anyio.get_cancelled_exc_class():  # from outside the pool: nothing of it is to go on
+            self.cancel()
+            raise
+        except BaseException as error:
             self._error = error
             self.cancel()
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from procession.messages.value import Value
 
@@ -30,7 +30,7 @@ class Needs(Value):
     any_case: bool
     """Whether these may be in any case; they are in lower case then."""
     anchor: re.Pattern[str] | None
-    """A digit or a rare sign that it has near its beginning."""
+    """Rare characters of which it has one near its beginning."""
     anchor_at: int
     """The last place, from its beginning, at which the first of these stands."""
 
@@ -41,7 +41,6 @@ _TELLING_HEAD = 3
 _LONGEST_TEXT = 6000
 _LATEST_ANCHOR = 66
 _FAR_ANCHOR = 24
-_DIGIT = re.compile("[0-9]")
 
 
 def needs_of(items: Any, flags: int) -> Needs:
@@ -56,7 +55,7 @@ def needs_of(items: Any, flags: int) -> Needs:
     groups = [group for group in _groups(items) if _worth(group) > 1]
     if any_case:
         groups = [tuple(literal.lower() for literal in group) for group in groups]
-    anchor, anchor_at = _anchor(items)
+    anchor, anchor_at = _anchor(items, any_case)
     return Needs(
         head,
         head is not None and not any_case and text[0] not in "(^$",
@@ -140,64 +139,80 @@ def _worth(literals: tuple[str, ...]) -> float:
     return len(shortest) + (0.5 if rare else 0) - len(literals) / 400
 
 
-# --- a digit or a rare sign near the beginning -------------------------------------
+# --- a rare character near the beginning --------------------------------------------
+
+_DIGITS = frozenset("0123456789")
+_RARE = frozenset("@:=/_[(+<-.|{%&#$*~^") | _DIGITS
+_CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_Signs: TypeAlias = frozenset[str]
 
 
-def _anchor(items: Any) -> tuple[re.Pattern[str] | None, int]:
+def _anchor(items: Any, any_case: bool) -> tuple[re.Pattern[str] | None, int]:
     """
-    Return the nearest character that tells: a digit, or a sign that texts have few of.
+    Return the rarest characters of which every match has one near its beginning, as a pattern, and how near.
     """
-    _, digit = _first(items, "0123456789")
-    if digit is not None and digit <= _FAR_ANCHOR:
-        return _DIGIT, digit
-    for sign in "@:/_[(+":
-        _, place = _first(items, sign)
-        if place is not None and place <= _LATEST_ANCHOR:
-            return re.compile(re.escape(sign)), place
+    choices = [_first(items, _DIGITS, _FAR_ANCHOR), _first(items, _RARE, _LATEST_ANCHOR)]
+    if not any_case:
+        choices.append(_first(items, _RARE | _CAPITALS, _FAR_ANCHOR))
+    for signs, place in choices:
+        if signs:
+            return re.compile(f"[{re.escape(''.join(sorted(signs)))}]"), place
     return None, 0
 
 
-def _first(items: Any, signs: str) -> tuple[int, int | None]:
+def _first(items: Any, wanted: _Signs, latest: int) -> tuple[_Signs, int]:
     """
-    Return how wide *items* are at most, as far as that matters, and the latest place of the first of *signs*.
+    Return those of *wanted* of which one must stand at a place up to *latest*, and the last such place; else nothing.
     """
     at = 0
     for op, value in items:
-        width, place = _first_in(str(op), value, signs)
-        if place is not None:
-            return at + width, at + place
+        signs, place, width = _first_in(str(op), value, wanted, latest - at)
+        if signs:
+            return signs, at + place
         at += width
-        if at > _LATEST_ANCHOR:
+        if at > latest:
             break
-    return at, None
+    return frozenset(), 0
 
 
-def _first_in(kind: str, value: Any, signs: str) -> tuple[int, int | None]:
+def _first_in(kind: str, value: Any, wanted: _Signs, latest: int) -> tuple[_Signs, int, int]:
+    """
+    As ``_first``, for one item of a pattern; the third value is how wide the item is at most.
+    """
+    none: _Signs = frozenset()
     match kind:
         case "LITERAL":
-            return 1, 0 if chr(value) in signs else None
+            return frozenset({chr(value)} & wanted), 0, 1
         case "IN":
-            ranges = [(span, span) if str(op) == "LITERAL" else span for op, span in value if str(op) in ("LITERAL", "RANGE")]
-            whole = len(ranges) == len(value) and all(high - low < 10 for low, high in ranges)
-            inside = whole and all(chr(code) in signs for low, high in ranges for code in range(low, high + 1))
-            return 1, 0 if inside else None
+            ranges = [
+                (span, span) if str(op) == "LITERAL" else span for op, span in value if str(op) in ("LITERAL", "RANGE")
+            ]
+            if len(ranges) < len(value) or sum(high - low + 1 for low, high in ranges) > 12:
+                return none, 0, 1
+            signs = frozenset(chr(code) for low, high in ranges for code in range(low, high + 1))
+            return (signs if signs <= wanted else none), 0, 1
         case "SUBPATTERN":
-            return _first(value[3], signs)
+            return *_first(value[3], wanted, latest), _width(value[3])
         case "ATOMIC_GROUP":
-            return _first(value, signs)
+            return *_first(value, wanted, latest), _width(value)
         case "BRANCH":
-            arms = [_first(arm, signs) for arm in value[1]]
-            places = [arm[1] for arm in arms]
-            latest = max((place for place in places if place is not None), default=0)
-            return max(arm[0] for arm in arms), latest if all(place is not None for place in places) else None
+            arms = [_first(arm, wanted, latest) for arm in value[1]]
+            width = max(_width(arm) for arm in value[1])
+            if not all(arm[0] for arm in arms):
+                return none, 0, width
+            return frozenset().union(*(arm[0] for arm in arms)), max(arm[1] for arm in arms), width
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             least, most, inner = value
-            width, place = _first(inner, signs)
-            return min(width * int(most), 999), place if least else None
+            signs, place = _first(inner, wanted, latest) if least else (none, 0)
+            return signs, place, min(_width(inner) * int(most), 9999)
         case "AT" | "ASSERT" | "ASSERT_NOT":
-            return 0, None
+            return none, 0, 0
         case _:
-            return 999, None
+            return none, 0, 9999
+
+
+def _width(items: Any) -> int:
+    return min(int(items.getwidth()[1]), 9999)
 
 
 # --- the beginning ----------------------------------------------------------------

@@ -24,6 +24,13 @@ __all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans"]
 
 BUDGET = 0.5
 """Seconds that the searches under a time limit may take in one call."""
+_NEAR = 4
+_FAR = 24
+"""Rules whose rare character stands further off are not put to sleep, since that would hold back as much."""
+_DIGIT = re.compile("[0-9]")
+_ONLY_DIGITS = re.compile(r"\[[0-9]+\]")
+_FEW = 2
+"""Groups of so few rules are asked for the exact place where a match could begin."""
 _TRIES = 16
 """How often, and every how many characters, a rule is tried at single places before it is sought in all the rest."""
 _FOREIGN_CASES = re.compile("[\u0130\u0131\u017f\u212a]")
@@ -71,6 +78,64 @@ class _Search:
             self.open_end -= count
 
 
+class _Group:
+    """
+    Rules whose matches all have one of the same rare characters near their beginning; without one they sleep.
+    """
+
+    __slots__ = ("anchor", "anchor_at", "asleep", "searches")
+
+    def __init__(self, anchor: re.Pattern[str] | None, searches: list[_Search]) -> None:
+        self.anchor = anchor
+        self.anchor_at = max((search.rule.reach.needs.anchor_at for search in searches), default=0)
+        self.searches = searches
+        self.asleep: int | None = None
+        """While nothing is to be done: where a match could still begin at the earliest."""
+
+    @property
+    def settled(self) -> int:
+        return self.asleep if self.asleep is not None else min(search.settled for search in self.searches)
+
+    def sleeps(self, view: str) -> bool:
+        """
+        Whether no match can have begun, and up to where that is certain.
+        """
+        if self.anchor is None or any(search.open_start >= 0 for search in self.searches):
+            return False
+        at = self.asleep if self.asleep is not None else min(search.at for search in self.searches)
+        if self.anchor.search(view, at) is not None:
+            if self.asleep is not None:
+                for search in self.searches:
+                    search.at = max(search.at, self.asleep)
+                self.asleep = None
+            return False
+        if len(self.searches) <= _FEW:
+            self.asleep = max(at, min(search.rule.reach.undecided(view) for search in self.searches))
+        else:
+            self.asleep = max(at, len(view) - self.anchor_at)
+        return True
+
+    def forget(self, count: int) -> None:
+        if self.asleep is not None:
+            self.asleep -= count
+        for search in self.searches:
+            search.forget(count)
+
+
+def _grouped(rules: Sequence[Rule]) -> list[_Group]:
+    groups: dict[str, tuple[re.Pattern[str] | None, list[_Search]]] = {}
+    for number, rule in enumerate(rules):
+        anchor, at = rule.reach.needs.anchor, rule.reach.needs.anchor_at
+        if anchor is None or at > _FAR:
+            key, anchor = str(number), None
+        elif _ONLY_DIGITS.fullmatch(anchor.pattern):
+            key, anchor = f"digit {at > _NEAR}", _DIGIT
+        else:
+            key = f"{anchor.pattern} {at > _NEAR}"
+        groups.setdefault(key, (anchor, []))[1].append(_Search(rule))
+    return [_Group(anchor, searches) for anchor, searches in groups.values()]
+
+
 class RuleLane:
     """
     Rules sought in a text, or with *fold* in what the text looks like (``normalise.Folder``).
@@ -89,7 +154,7 @@ class RuleLane:
 
     def __init__(self, rules: Sequence[Rule], *, fold: bool = False, explain: bool = False) -> None:
         self.settled = 0
-        self._searches = [_Search(rule) for rule in rules]
+        self._groups = _grouped(rules)
         self._folder = Folder() if fold else None
         self._explain = explain
         self._view = ""
@@ -113,9 +178,13 @@ class RuleLane:
         self._lower = None
         self._deadline = time.monotonic() + BUDGET
         self._found = []
-        for search in self._searches:
-            self._advance(search, view, final)
-        settled = min((search.settled for search in self._searches), default=len(view))
+        settled = len(view)
+        for group in self._groups:
+            if not group.sleeps(view):
+                for search in group.searches:
+                    self._advance(search, view, final)
+            if group.settled < settled:
+                settled = group.settled
         if final:
             self.settled = self._end
         elif settled < len(view):
@@ -126,8 +195,8 @@ class RuleLane:
         if spare > _SPARE:
             self._view = view[spare:]
             self._offsets.forget(spare)
-            for search in self._searches:
-                search.forget(spare)
+            for group in self._groups:
+                group.forget(spare)
         return self._found
 
     def _advance(self, search: _Search, view: str, final: bool) -> None:
