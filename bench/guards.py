@@ -166,3 +166,11 @@ def benches() -> list[Bench]:
         _processors("agent_pass", PASSING, None),
         _processors("agent_block", BLOCKING, BLOCKER),
     ]
+
+
+if __name__ == "__main__":  # python -m bench.guards DIR: not how fast, but how well they guard
+    import sys
+
+    from bench.corpora.__main__ import main
+
+    sys.exit(main())

@@ -27,8 +27,9 @@ def _uuid7() -> str:
     """
     stamp = _time_ns() // 1_000_000
     tail = _counter() & 0x3FFF_FFFF_FFFF_FFFF
-    text = f"{stamp:012x}7{tail >> 50:03x}{0x8000_0000_0000_0000 | (tail & 0x0003_FFFF_FFFF_FFFF) << 12 | 0xFFF:016x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return "%08x-%04x-7%03x-%04x-%09xfff" % (  # noqa: UP031  (a third faster than an f-string)
+        stamp >> 16, stamp & 0xFFFF, tail >> 50, 0x8000 | (tail >> 36 & 0x3FFF), tail & 0xF_FFFF_FFFF,
+    )  # fmt: skip
 
 
 _make: Callable[[], str] = _uuid7

@@ -61,22 +61,27 @@ async def test_steps_are_limited(way: str, limit: int | None, text: str) -> None
     assert (result.text, result.finish_reason, len(calls)) == (text, "tool-calls", len(text))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"id": ""}, "needs an id"),
-        ({"max_steps": 0}, "max_steps=0"),
-        ({"tools": ["lookup"]}, "is no tool"),
-        ({"tools": [counted_tool()[0], counted_tool()[0]]}, "two tools are called 'lookup'"),
-        ({"input_processors": [lambda ctx: None]}, r"input_processors\[0\]"),
-        ({"output_processors": [at("process_input", print), object()]}, r"output_processors\[1\]"),
-        ({"error_processors": "guard"}, "error_processors is str"),
-    ],
-)
+def no_processor(ctx: Any) -> None:
+    """Say no hook."""
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"id": ""}, "needs an id"),
+    ({"max_steps": 0}, "max_steps=0"),
+    ({"tools": ["lookup"]}, "is no tool"),
+    ({"tools": [counted_tool()[0], counted_tool()[0]]}, "two tools are called 'lookup'"),
+    ({"input_processors": [no_processor]}, r"input_processors\[0\]"),
+    ({"output_processors": [at("process_input", print), object()]}, r"output_processors\[1\]"),
+    ({"error_processors": "guard"}, "error_processors is str"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
 def test_what_cannot_work_is_refused_at_once(arguments: dict[str, Any], message: str) -> None:
     """A definition that cannot work is refused when it is made, naming what is wrong."""
     with pytest.raises(DefinitionError, match=message):
-        Agent(**{"id": "parrot", "model": FakeModel("x"), **arguments})
+        made: dict[str, Any] = {"id": "parrot", "model": FakeModel("x"), **arguments}
+        Agent(**made)
 
 
 def test_two_processors_of_one_id_are_refused() -> None:

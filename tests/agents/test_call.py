@@ -150,10 +150,12 @@ async def test_lists_may_depend_on_the_request(way: str, kind: str) -> None:
 async def test_a_call_may_give_such_a_function(way: str) -> None:
     """A call may give a function of the request's values in place of a list."""
     calls: list[str] = []
+
+    def choose(context: Any) -> list[Any]:
+        return [noting(calls, context.get("id"))]
+
     agent = Agent("parrot", model=FakeModel("x"))
-    await ask(
-        agent, way, input_processors=lambda context: [noting(calls, context.get("id"))], request_context={"id": "a"}
-    )
+    await ask(agent, way, input_processors=choose, request_context={"id": "a"})
     assert calls == ["a"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ both_ways = pytest.mark.parametrize("way", WAYS)
 STEP_HOOKS = [hook for hook in HOOKS if hook not in ("process_input", "process_output_result", "process_api_error")]
 
 
-async def watched(way: str, hook: str, note: Any, *, text: str = "Hi", **options: Any) -> list[Any]:
+async def watched(way: str, hook: str, note: Callable[[Any], Any], *, text: str = "Hi", **options: Any) -> list[Any]:
     """Run a turn of two steps with a tool between them and return what *note* read from each context of *hook*."""
     seen: list[Any] = []
 
@@ -262,8 +263,12 @@ async def test_edits_after_a_step_are_in_the_result(way: str) -> None:
         ctx.messages[-1].text = "***"
 
     told: list[str] = []
+
+    def tell(step: Any) -> None:
+        told.append(step.text)
+
     agent = Agent("parrot", model=FakeModel("secret"), output_processors=[at("process_output_step", hide)])
-    seen = await ask(agent, way, on_step_finish=lambda step: told.append(step.text))
+    seen = await ask(agent, way, on_step_finish=tell)
     assert (seen.result.text, seen.result.final_text, told) == ("***", "***", ["***"])
     assert [chunk.text for chunk in seen.chunks.of(StepFinish)] == ["secret"]
     assert [chunk.text for chunk in seen.chunks.of(Finish)] == ["***"]

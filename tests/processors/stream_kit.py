@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import anyio
 from tests.processors.kit import at
 
 from procession.messages.chunks import Chunk, TextDelta
@@ -14,6 +15,7 @@ from procession.processors.processor import Processor
 from procession.processors.stream import StreamChain
 from procession.processors.stream_plan import stream_plan
 from procession.steps.scope import RequestScope
+from procession.workflows.workflow import Workflow, create_workflow
 
 
 def made(*things: Any, scope: RequestScope | None = None) -> StreamChain:
@@ -27,7 +29,7 @@ def made(*things: Any, scope: RequestScope | None = None) -> StreamChain:
 
 async def push(stream: StreamChain, chunk: Chunk, sender: str | None = None) -> list[Chunk]:
     """Send one chunk and return what comes out."""
-    out: Any = stream.fast(chunk) if stream.fast is not None and sender is None else await stream.push(chunk, sender)
+    out = stream.fast(chunk) if stream.fast is not None and sender is None else await stream.push(chunk, sender)
     return [] if out is None else out if isinstance(out, list) else [out]
 
 
@@ -86,3 +88,37 @@ class Holder(Processor):
     def reset_output_stream(self, ctx: Any) -> None:
         """Drop what is kept."""
         ctx.state.pop("held", None)
+
+
+ARMS = ("plain", "async", "nested", "waiting")
+
+
+def arm_of(kind: str, change: Callable[[str], str | None], id: str, **options: Any) -> Any:
+    """Return an arm that changes text: a plain or async processor, a workflow, or one that waits for something."""
+    if kind == "plain":
+        return on_text(change, id=id, **options)
+    if kind == "async":
+        return on_text(change, id=id, later=True, **options)
+    if kind == "nested":
+        inner = on_text(change, id=id, **options)
+        passing = on_text(lambda text: text, id=f"{id}-pass")
+        return create_workflow(f"workflow-{id}", kind="processor").then(inner).then(passing).commit()
+
+    async def wait(ctx: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        if not isinstance(ctx.chunk, TextDelta):
+            return ctx.chunk
+        text = change(ctx.chunk.text)
+        return ctx.chunk if text == ctx.chunk.text else None if text is None else TextDelta(text)
+
+    return at("process_output_stream", wait, id=id, **options)
+
+
+def same(text: str) -> str:
+    """Leave text as it is."""
+    return text
+
+
+def side_by_side(*arms: Any, **options: Any) -> Workflow[Any, Any]:
+    """Return a workflow of arms side by side."""
+    return create_workflow("w", kind="processor").parallel(list(arms), **options)

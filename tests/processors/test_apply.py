@@ -71,12 +71,14 @@ async def test_none_is_no_change(hook: str) -> None:
 async def test_the_same_list_is_what_was_done_to_it(hook: str) -> None:
     """A hook may change ``ctx.message_list`` and return it, or not return it."""
 
-    def add(ctx: Any) -> MessageList:
+    def add(ctx: Any) -> None:
         ctx.message_list.add({"role": "user", "content": "more", "id": "x"})
-        messages: MessageList = ctx.message_list
-        return messages
 
-    for act in (add, lambda ctx: add(ctx) and None):
+    def add_and_return(ctx: Any) -> Any:
+        add(ctx)
+        return ctx.message_list
+
+    for act in (add, add_and_return):
         assert "x" in ids(await after(hook, act))
 
 
@@ -108,12 +110,19 @@ async def test_the_scope_is_returned_unchanged(hook: str) -> None:
 async def test_an_edit_in_place_counts(hook: str) -> None:
     """What is edited in ``ctx.messages`` is applied, returned or not, and touches nothing else."""
 
-    def edit(ctx: Any) -> Any:
+    def edit(ctx: Any) -> None:
         ctx.messages[-1].text = "edited"
         ctx.messages[-1].metadata["seen"] = True
-        return ctx
 
-    for act in (lambda ctx: edit(ctx) and None, lambda ctx: edit(ctx).messages, lambda ctx: edit(ctx).message_list):
+    def edit_and_return_drafts(ctx: Any) -> Any:
+        edit(ctx)
+        return ctx.messages
+
+    def edit_and_return_the_list(ctx: Any) -> Any:
+        edit(ctx)
+        return ctx.message_list
+
+    for act in (edit, edit_and_return_drafts, edit_and_return_the_list):
         messages = await after(hook, act)
         edited = messages.get_by_id(IN_SCOPE[hook][-1])
         assert edited is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from procession.errors import ProcessorDefinitionError
 from procession.processors.chain import chain, owners, processor_steps
 from procession.processors.processor import Processor, processor
-from procession.steps.step import step
+from procession.steps.step import StepContext, step
 from procession.workflows.workflow import create_workflow
 
 
@@ -54,7 +55,10 @@ def test_what_a_list_may_hold() -> None:
     assert nested.committed
 
 
-@pytest.mark.parametrize("function", [plain, lambda ctx: None])
+NAMELESS: Callable[[Any], None] = lambda ctx: None
+
+
+@pytest.mark.parametrize("function", [plain, NAMELESS])
 def test_a_plain_function_is_refused(function: Any) -> None:
     """A function does not say which hook it is for; the error does."""
     error = refused(Guard(), function)
@@ -100,7 +104,7 @@ def test_a_step_that_is_no_processor_is_refused() -> None:
     """An ordinary step has no hook, and a workflow of such steps neither."""
 
     @step
-    def shout(ctx: Any) -> Any:
+    def shout(ctx: StepContext[str]) -> str:
         return ctx.input
 
     assert "'shout' is no processor" in refused(shout).message

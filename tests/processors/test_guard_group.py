@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.processors.samples import TEXTS
+from tests.processors.streams import context, cuts, stream
 
 from procession.messages.chunks import TextDelta, TextEnd
 from procession.messages.text.patterns import Rule
@@ -19,8 +21,6 @@ from procession.processors.text_guard import TextGuard
 from procession.processors.violation import Violation
 from procession.steps.scope import RequestScope
 from procession.testing.fake_model import FakeModel
-from tests.processors.samples import TEXTS
-from tests.processors.streams import context, cuts, stream
 
 
 class Codes(TextGuard):
@@ -103,7 +103,7 @@ def test_each_guard_is_told_of_its_own_findings() -> None:
     out = stream(GuardGroup(guards), ["mail bob@example.com about ", "AB-12 and", " eva@example.net about AB-13"])
     assert [name for name, _ in told] == ["pii", "codes"]
     assert {violation.processor_id for violation in out.scope.violations} == {"pii-detector", "codes"}
-    assert out.text == "mail b*b@*******.com [CODE][CODE] *** [CODE]".replace("[CODE][CODE] ***", "[CODE] and e*a@*******.net")
+    assert out.text == "mail b*b@*******.com [CODE] and e*a@*******.net [CODE]"
 
 
 def test_a_block_is_reported_to_the_blocking_guard() -> None:

@@ -7,6 +7,8 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.processors.samples import FOUND, TEXTS
+from tests.processors.streams import cuts, stream
 
 from procession.messages.text.patterns import Rule, compile_pattern
 from procession.messages.text.scan import FindLane, RuleLane, find_spans
@@ -17,8 +19,6 @@ from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.hold_back import HoldBack, Watch
 from procession.processors.text_guard import TextGuard
 from procession.processors.utility.unicode import UnicodeNormalizer
-from tests.processors.samples import FOUND, TEXTS
-from tests.processors.streams import cuts, stream
 
 
 class Words(TextGuard):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import anyio
@@ -88,7 +89,11 @@ async def test_additions_are_kept_in_the_order_of_declaration() -> None:
 
 async def test_a_branch_that_only_looks_undoes_nothing() -> None:
     """A branch that returns its input as it was does not take back what another branch changed."""
-    for acts in ((say("call [PHONE]"), lambda ctx: ctx.messages), (lambda ctx: ctx.messages, say("call [PHONE]"))):
+
+    def back(ctx: Any) -> Any:
+        return ctx.messages
+
+    for acts in ((say("call [PHONE]"), back), (back, say("call [PHONE]"))):
         result = await run(both(*acts), InputPayload(MessageList("call 555")))
         assert texts(result.unwrap().message_list) == ["call [PHONE]"]
 
@@ -201,7 +206,9 @@ async def test_a_tools_result_from_one_branch() -> None:
 # -- maps
 
 
-async def picked(function: Any, *, allow_drop: bool = False, redacting: bool = False) -> RunResult[Any]:
+async def picked(
+    function: Callable[[Any], Any], *, allow_drop: bool = False, redacting: bool = False
+) -> RunResult[Any]:
     """Run two branches with a map behind them."""
     processors = [at("process_input", say("one"), id="a", redacts=redacting), at("process_input", say("two"), id="b")]
     workflow = create_workflow("both", kind="processor").parallel(processors).map(function, allow_drop=allow_drop)
@@ -211,7 +218,7 @@ async def picked(function: Any, *, allow_drop: bool = False, redacting: bool = F
 async def test_what_a_map_picks_is_what_goes_on() -> None:
     """The branch that a map picks is applied, the others are not."""
     for branch, text in (("processor:a", "one"), ("processor:b", "two")):
-        result = await picked(lambda outputs, branch=branch: outputs[branch])
+        result = await picked(itemgetter(branch))
         assert texts(result.unwrap().message_list) == [text]
 
 

@@ -60,8 +60,12 @@ async def test_a_chunk_may_be_dropped(options: dict[str, Any]) -> None:
     """A dropped chunk reaches no later processor."""
     seen: list[str] = []
     drop = on_text(lambda text: None if text == "b" else text, id="a", **options)
-    note = on_text(lambda text: seen.append(text) or text, id="b")  # type: ignore[func-returns-value]
-    assert texts(await streamed(deltas("a", "b", "c"), drop, note)) == ["a", "c"] == seen
+
+    def note(text: str) -> str:
+        seen.append(text)
+        return text
+
+    assert texts(await streamed(deltas("a", "b", "c"), drop, on_text(note, id="b"))) == ["a", "c"] == seen
 
 
 @kinds
@@ -86,11 +90,9 @@ async def test_a_control_chunk_may_be_changed() -> None:
     """A control chunk may become another one of its kind."""
 
     def mark(ctx: Any) -> Any:
-        return ctx.chunk.replace(metadata={"seen": True})
+        return ctx.chunk.replace(text="seen")
 
-    assert await streamed([StepFinish("stop")], at("process_output_stream", mark)) == [
-        StepFinish("stop", metadata={"seen": True})
-    ]
+    assert await streamed([StepFinish("stop")], at("process_output_stream", mark)) == [StepFinish("stop", text="seen")]
 
 
 async def test_processors_see_every_kind_of_chunk() -> None:
@@ -322,7 +324,11 @@ async def test_a_plain_map_sees_each_chunk() -> None:
 
 async def test_a_map_that_raises_is_an_error_of_the_map() -> None:
     """An exception in a map stops the run and names the map."""
-    workflow = create_workflow("w", kind="processor").then(on_text(str.upper)).map(lambda payload: {}[1], id="choose")
+
+    def broken(payload: Any) -> Any:
+        raise KeyError("x")
+
+    workflow = create_workflow("w", kind="processor").then(on_text(str.upper)).map(broken, id="choose")
     with pytest.raises(StepError, match="map 'choose' raised KeyError"):
         await streamed(deltas("a"), workflow)
 

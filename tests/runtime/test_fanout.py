@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.runtime.kit import Doc, blocks, fails, make, plus, run
+from tests.runtime.kit import Doc, blocks, events_of, fails, make, plus, run
 
 from procession.errors import MergeConflict
 from procession.runtime.runtime import Runtime
@@ -245,9 +245,14 @@ async def test_what_ignores_cancellation_is_left_behind() -> None:
         order.append("after")
         released.set()
 
-    guards = create_workflow("guards").parallel([make("stubborn", stubborn), make("out", lambda c: c.bail(1))]).commit()
-    workflow = create_workflow("w").then(guards).map(after).commit()
-    result = await Runtime(grace=0.01).run(workflow, 0)
+    inner = create_workflow("inner").then(make("stubborn", stubborn)).then(plus("never", 1)).commit()
+    guards = create_workflow("guards").parallel([inner, make("out", lambda ctx: ctx.bail(1))]).commit()
+    made = Runtime(grace=0.01).create_run(create_workflow("w").then(guards).map(after).commit())
+    result = await made.start(0)
     assert result.status == "success"
     assert order == ["after", "straggler"]
-    assert result.steps["guards/stubborn"].status == "cancelled"
+    for path in ("guards/inner", "guards/inner/stubborn"):
+        assert result.steps[path].status == "cancelled"
+        told = [event.type for event in await events_of(made) if event.path == path]
+        assert told == ["node.started", "node.cancelled"]
+    assert "never" not in result.steps

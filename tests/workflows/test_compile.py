@@ -96,3 +96,19 @@ def test_only_those_that_take_part_are_compiled() -> None:
     workflow = create_workflow("w").then(inner).then(do("f")).parallel([guard, arm(do("g"), on={"in"})]).commit()
     assert [node.id for node in plan_for(workflow, frozenset({"out"})).nodes] == ["f"]
     assert [node.id for node in plan_for(workflow, frozenset({"in"})).nodes] == ["inner", "f", "parallel-1"]
+
+
+def test_a_value_is_checked_once() -> None:
+    """What the step before, or the workflow's input, was checked to be is not checked again; after a map it is."""
+
+    @step
+    def add(ctx: StepContext[int]) -> int:
+        return ctx.input + 1
+
+    inline: Step[Any, Any] = Step(id="inline", inline=lambda value, run, path: value, output_type=int)
+    workflow = create_workflow("w", int).then(add).then(add.renamed("again")).sleep(0).then(add.renamed("still"))
+    workflow.then(inline).then(add.renamed("after-inline")).map(lambda n: n).then(add.renamed("after-map")).commit()
+    nodes = plan_for(workflow).nodes
+    checked = [node.id for node in nodes if isinstance(node, Leaf) and node.check_in is not None]
+    assert checked == ["after-inline", "after-map"]
+    assert all(node.check_out is not None for node in nodes if isinstance(node, Leaf) and node.mode != INLINE)

@@ -85,7 +85,7 @@ def test_the_graph_is_made_once() -> None:
 )
 def test_cycles_are_found_if_there_are_any(needs: dict[str, list[str]]) -> None:
     """A cycle is found where there is one, and it is one."""
-    graph = networkx.DiGraph([(a, b) for a, after in needs.items() for b in after])
+    graph: networkx.DiGraph[str] = networkx.DiGraph([(a, b) for a, after in needs.items() for b in after])
     cycle = find_cycle(needs)
     assert bool(cycle) == (not networkx.is_directed_acyclic_graph(graph))
     for a, b in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):

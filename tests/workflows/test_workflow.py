@@ -31,7 +31,7 @@ text: Step[Any, Any] = step(id="text")(write)
 LIST: Any = list[int]
 
 
-def named(ctx: StepContext[int]) -> int:
+def named(ctx: StepContext[Any]) -> Any:
     """Stand in a workflow without being a step."""
     return ctx.input
 

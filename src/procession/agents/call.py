@@ -96,7 +96,7 @@ class Call:
         Drive the loop to its end and return the result; what went wrong is in it.
         """
         state = self.state
-        run = self.agent.runtime.create_run(self.loop, scope=state.scope, detail=False, replay=False)
+        run = self.agent.runtime.create_run(self.loop, scope=state.scope, detail=False, replay=False, sparse=True)
         try:
             outcome: RunResult[Any] = await run.start(state)
         except BaseException:  # the task is being cancelled
@@ -208,13 +208,13 @@ async def prepare(
     """
     context = options.get("request_context")
     request_context = context if isinstance(context, RequestContext) else RequestContext(context)
-    lists = [
-        await _resolved(name, options.get(name), request_context) if name in options else None for name in _LISTS
-    ]
-    if not agent.is_static:
-        for index, name in enumerate(_LISTS):
-            if lists[index] is None:
-                lists[index] = await _resolved(name, getattr(agent, name), request_context)
+    static = agent.is_static
+    lists: list[Any] = [None, None, None]
+    for index, name in enumerate(_LISTS):
+        if name in options:
+            lists[index] = await _resolved(name, options.get(name), request_context)
+        elif not static:
+            lists[index] = await _resolved(name, getattr(agent, name), request_context)
     prepare_step = options.get("prepare_step")
     pipelines = agent.pipelines_of(
         input=lists[0],

@@ -44,6 +44,8 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         if not (verdict.info.retry and state.attempt is not None and await send_back(state, verdict.info)):
             raise
         raise Bail(state) from None
+    if state.scope.replacement is None:
+        return
     if await answered(state) and hook is not Hook.INPUT and hook is not Hook.OUTPUT_RESULT:
         raise Bail(state)  # out of the step
 
@@ -68,28 +70,23 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     ``process_input_step``: before each model call.
     """
     attempt = await state.open()
+    using = attempt.using
     payload = InputStepPayload(
         state.messages,
-        model=attempt.model,
-        tools=attempt.tools,
-        tool_choice=attempt.tool_choice,
-        active_tools=attempt.active_tools,
-        provider_options=attempt.provider_options,
-        model_settings=attempt.model_settings,
-        structured_output=attempt.structured_output,
+        model=using.model,
+        tools=using.tools,
+        tool_choice=using.tool_choice,
+        active_tools=using.active_tools,
+        provider_options=using.provider_options,
+        model_settings=using.model_settings,
+        structured_output=using.structured_output,
         message_id=state.response_id,
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,
     )
     await run_hook(state, run, path, payload)
-    attempt.model = payload.model
-    attempt.tools = payload.tools
-    attempt.tool_choice = payload.tool_choice
-    attempt.active_tools = payload.active_tools
-    attempt.provider_options = payload.provider_options
-    attempt.model_settings = payload.model_settings
-    attempt.structured_output = payload.structured_output
+    attempt.using = payload
     attempt.before = state.messages.get_by_id(state.response_id)
     return state
 
@@ -102,7 +99,7 @@ async def llm_request(state: LoopState, run: InlineRun, path: str) -> LoopState:
     payload = LLMRequestPayload(
         state.messages,
         prompt=state.prompts.build(state.messages),
-        model=attempt.model,
+        model=attempt.using.model,
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,
@@ -122,7 +119,7 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
         state.messages,
         chunks=tuple(attempt.chunks),
         from_cache=attempt.from_cache,
-        model=attempt.model,
+        model=attempt.using.model,
         request=attempt.request,
         step_number=state.step_number,
         steps=state.seen_steps(),
@@ -166,10 +163,10 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         state.messages,
         text=step.text,
         message_id=state.response_id,
-        finish_reason=attempt.finish_reason,
+        finish_reason=step.finish_reason,
         tool_calls=step.tool_calls,
-        usage=attempt.usage,
-        provider_metadata=attempt.provider_metadata,
+        usage=step.usage,
+        provider_metadata=step.provider_metadata,
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,

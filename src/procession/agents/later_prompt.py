@@ -38,9 +38,10 @@ class LaterPrompt(Sequence[PromptMessage]):
         return self._view
 
     def _read(self) -> Sequence[PromptMessage]:
-        if self._made is None:
-            self._made = self._builder.build(self)
-        return self._made
+        made = self._made
+        if made is None:
+            made = self._made = self._builder.build(self)
+        return made
 
     def __len__(self) -> int:
         return len(self._read())

@@ -37,7 +37,7 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
             description=(inline.__doc__ or "").strip() if inline is not None else "",
         )
 
-    hooked = pipelines.get(Hook.TOOL_RESULT) is not None
+    hooked = pipelines.takes_results
     one_step: Workflow[Any, Any] = (
         create_workflow("step", description="One model call with its tools; sent back, it is made again.")
         .then(hook(Hook.INPUT_STEP, input_step))

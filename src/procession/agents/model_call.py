@@ -4,12 +4,13 @@ The model call: the request goes out, and each chunk of the answer passes the st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from procession.agents.answer import answered
 from procession.agents.errors import tell_error
 from procession.agents.later_prompt import LaterPrompt
+from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
@@ -30,8 +31,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
 
     A model's failure is kept on the attempt: ``process_api_error`` decides on it.
     """
-    attempt = await state.open()
-    keep = state.pipelines.get(Hook.LLM_RESPONSE) is not None
+    attempt = state.attempt or await state.open()
+    keep = state.pipelines.keeps_chunks
     if keep:
         attempt.chunks = []
     try:
@@ -39,7 +40,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             attempt.from_cache = True
             await _answer(state, attempt, _replayed(attempt.response), keep)
         else:
-            stream = attempt.model.stream(_request(state, attempt))
+            stream = attempt.using.model.stream(_request(state, attempt))
             try:
                 await _answer(state, attempt, stream, keep, StepStart(state.response_id))
             finally:
@@ -50,7 +51,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         if verdict.info.retry and await send_back(state, verdict.info):
             raise Bail(state) from None
         raise
-    if await answered(state):
+    if state.scope.replacement is not None and await answered(state):
         raise Bail(state)
     _settle(state, attempt)
     if attempt.error is not None and state.pipelines.get(Hook.API_ERROR) is None:
@@ -59,32 +60,32 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
 
 
 def _request(state: LoopState, attempt: Attempt) -> ModelRequest:
+    using = attempt.using
     request = ModelRequest(
         messages=attempt.prompt if attempt.prompt is not None else LaterPrompt(state.prompts, state.messages),
-        tools=_specs(state, attempt) if attempt.tools and attempt.tool_choice != "none" else (),
-        tool_choice=attempt.tool_choice,
-        settings=attempt.model_settings,
-        provider_options=attempt.provider_options,
+        tools=_specs(state, using.tools, using.active_tools) if using.tools and using.tool_choice != "none" else (),
+        tool_choice=using.tool_choice,
+        settings=using.model_settings,
+        provider_options=using.provider_options,
         streaming=state.settings.streaming,
     )
     attempt.request = request
     return request
 
 
-def _specs(state: LoopState, attempt: Attempt) -> tuple[ToolSpec, ...]:
+def _specs(state: LoopState, tools: Mapping[str, Any], active: Sequence[str] | None) -> tuple[ToolSpec, ...]:
     """
     Return what the model is told of the tools; the same object as long as they stay the same.
     """
-    key = (attempt.tools, attempt.active_tools)
-    if state.specs is not None and state.specs[0][0] is key[0] and state.specs[0][1] is key[1]:
-        return state.specs[1]
-    active = attempt.active_tools
+    known = state.specs
+    if known is not None and known[0] is tools and known[1] is active:
+        return known[2]
     specs = tuple(
         ToolSpec(tool.name, tool.description, tool.parameters)
-        for tool in attempt.tools.values()
+        for tool in tools.values()
         if active is None or tool.name in active
     )
-    state.specs = (key, specs)
+    state.specs = (tools, active, specs)
     return specs
 
 
@@ -113,13 +114,16 @@ async def _answer(
         async for chunk in stream:
             ours = True
             if opening is not None:
-                await _open(state, attempt, opening, keep)
+                if keep or state.heard:
+                    await _open(state, attempt, opening, keep)
                 opening = None
             if keep:
                 attempt.chunks.append(chunk)
             kind = type(chunk)
             if kind is Finish:
-                await _finish(state, attempt, chunk)  # type: ignore[arg-type]
+                _note_finish(state, attempt.step, chunk)  # type: ignore[arg-type]
+                if chain is not None:
+                    await _release(state, attempt, chunk)  # type: ignore[arg-type]
             elif kind is ResponseMetadata:
                 if push is not None:
                     await push(chunk)  # processors see it, clients do not
@@ -172,11 +176,17 @@ async def _deliver(state: LoopState, attempt: Attempt, chunk: Chunk) -> None:
         attempt.collector.add(out)
 
 
-async def _finish(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
-    attempt.finish_reason = chunk.reason
-    attempt.usage = chunk.usage
-    attempt.provider_metadata = chunk.provider_metadata
+def _note_finish(state: LoopState, step: AgentStep, chunk: Finish) -> None:
+    step.finish_reason = chunk.reason
+    step.usage = chunk.usage
+    step.provider_metadata = chunk.provider_metadata
     state.spend(chunk.usage)
+
+
+async def _release(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
+    """
+    Let the stream's processors see the end of the answer, and take what they held back of it.
+    """
     if state.chain is not None and chunk.reason not in ("tool-calls", "error"):
         held = await state.chain.push(chunk)
         for out in held if isinstance(held, list) else [held]:
@@ -199,7 +209,7 @@ def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:
     if error is not failure:
         error.__cause__ = failure
     attempt.error = error
-    attempt.finish_reason = "error"
+    attempt.step.finish_reason = "error"
     if keep:
         attempt.chunks.append(ErrorChunk(error))
 
@@ -216,12 +226,11 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
     collector = attempt.collector
     step = attempt.step
     if attempt.error is None:
-        nothing = not (collector.text or collector.tool_calls or collector.reasoning)
-        if attempt.finish_reason == "error" or (attempt.finish_reason == "other" and nothing):
-            attempt.error = ModelError(
-                f"the model's stream ended with the reason {attempt.finish_reason!r} and no answer", kind="stream"
-            )
-            attempt.finish_reason = "error"
+        reason = step.finish_reason
+        nothing = reason == "other" and not (collector.text or collector.tool_calls or collector.reasoning)
+        if reason == "error" or nothing:
+            attempt.error = ModelError(f"the model's stream ended with the reason {reason!r} and no answer", kind="stream")
+            step.finish_reason = "error"
     if attempt.error is None:
         parts = collector.parts()
         if parts:
@@ -230,7 +239,4 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
         step.text = collector.text
         step.tool_calls = tuple(collector.tool_calls)
     step.reasoning = "".join(collector.reasoning)
-    step.finish_reason = attempt.finish_reason
-    step.usage = attempt.usage
-    step.provider_metadata = attempt.provider_metadata
     state.steps.append(step)

@@ -25,7 +25,10 @@ class Pipelines:
     The workflow that each hook runs: memory first on the way in and last on the way out.
     """
 
-    __slots__ = ("_by_hook", "error", "input", "only", "output", "stream", "tells_tool_errors", "user_handles_errors")
+    __slots__ = (
+        "_by_hook", "error", "input", "keeps_chunks", "looks_ahead", "only", "output", "stream", "takes_results",
+        "tells_tool_errors", "user_handles_errors",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -70,6 +73,13 @@ class Pipelines:
             for hook in hooks:
                 if workflow is not None and hook.value in workflow.as_step().hooks:
                     self._by_hook[hook] = workflow
+        # What the loop asks at every step is answered here once.
+        self.looks_ahead = Hook.INPUT_STEP in self._by_hook
+        """Whether a processor looks at the messages before each model call."""
+        self.keeps_chunks = Hook.LLM_RESPONSE in self._by_hook
+        """Whether a processor wants the model's own chunks after each call."""
+        self.takes_results = Hook.TOOL_RESULT in self._by_hook
+        """Whether a processor looks at what tools answered."""
         self.only: dict[Hook, frozenset[str]] = {hook: frozenset({hook.value}) for hook in Hook}
 
     def get(self, hook: Hook) -> Workflow[Any, Any] | None:

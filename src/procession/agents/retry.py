@@ -41,7 +41,7 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None) -> bool:
             "retry",
             True,
             text if verdict is not None else "",
-            attempt.usage if verdict is not None else NO_USAGE,
+            attempt.step.usage if verdict is not None else NO_USAGE,
             state.response_id,
             verdict.reason if verdict is not None else None,
             verdict.processor_id if verdict is not None else None,

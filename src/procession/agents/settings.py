@@ -53,6 +53,8 @@ def merged(*settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """
     Merge mappings key by key, later ones over earlier ones; ``None`` deletes a key (D7).
     """
+    if not any(settings):
+        return None
     together: dict[str, Any] = {}
     for each in settings:
         together.update(each or {})

@@ -4,7 +4,7 @@ LoopState: what goes round the agent loop, and Attempt, one try at one step.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from procession.agents.collector import Collector
@@ -21,8 +21,8 @@ from procession.messages.prompt import PromptMessage
 from procession.messages.to_prompt import PromptBuilder
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.window import Window
-from procession.models.model import LanguageModel, ToolSpec
-from procession.processors.hooks import Hook
+from procession.models.model import ToolSpec
+from procession.processors.payloads import InputStepPayload
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail
@@ -39,20 +39,15 @@ class Attempt:
     """
 
     __slots__ = (
-        "active_tools", "before", "chunks", "collector", "error", "finish_reason", "from_cache", "model",
-        "model_settings", "outcomes", "prompt", "provider_metadata", "provider_options", "request", "response",
-        "step", "structured_output", "tool_choice", "tools", "usage",
+        "before", "chunks", "collector", "error", "from_cache", "outcomes", "prompt", "request", "response", "step",
+        "using",
     )  # fmt: skip
 
-    def __init__(self, settings: RunSettings, step: AgentStep, before: Message | None) -> None:
-        self.model: LanguageModel = settings.model
-        self.tools: Mapping[str, Any] = settings.tools
-        self.tool_choice: Any = settings.tool_choice
-        self.active_tools: Sequence[str] | None = settings.active_tools
-        self.provider_options = settings.provider_options
-        self.model_settings = settings.model_settings
-        self.structured_output = settings.structured_output
+    def __init__(self, using: RunSettings, step: AgentStep, before: Message | None) -> None:
+        self.using: RunSettings | InputStepPayload = using
+        """The model, tools and settings: the run's, or what ``process_input_step`` made of them."""
         self.step = step
+        """What the attempt comes to; it joins the run's steps once the model has answered."""
         self.before = before
         """The response message as it was before this attempt, to go back to."""
         self.prompt: Sequence[PromptMessage] | None = None
@@ -63,9 +58,6 @@ class Attempt:
         self.collector = Collector()
         self.chunks: list[Chunk] = []
         """The model's own chunks, kept where a processor wants them."""
-        self.finish_reason = "unknown"
-        self.usage: Usage = NO_USAGE
-        self.provider_metadata: Mapping[str, Any] | None = None
         self.error: ModelError | None = None
         self.outcomes: Sequence[Any] = ()
         """What became of the tool calls, in call order."""
@@ -149,8 +141,8 @@ class LoopState:
         self.tripwire: TripwireInfo | None = None
         self.error: ModelError | None = None
         self.step_texts_stale = False
-        self.specs: tuple[Any, tuple[ToolSpec, ...]] | None = None
-        """What the model was last told of the tools, and for which tools."""
+        self.specs: tuple[Any, Any, tuple[ToolSpec, ...]] | None = None
+        """Which tools, and which of them active, the model was last told of, and what it was told."""
 
     # -- steps
 
@@ -191,7 +183,7 @@ class LoopState:
         else:
             if self.messages.system_messages is not self.system_seen:
                 self.messages.reset_untagged_system(self.system)
-            if self.step_number and not self.retries and self.pipelines.get(Hook.INPUT_STEP) is not None:
+            if self.step_number and not self.retries and self.pipelines.looks_ahead:
                 self._mark_border()
         if self.feedback is not None:
             self.messages.clear_system(FEEDBACK_TAG)
@@ -236,7 +228,6 @@ class LoopState:
         step = attempt.step
         step.text = attempt.collector.text
         step.finish_reason = "retry"
-        step.usage = attempt.usage
         step.tool_calls = tuple(attempt.collector.tool_calls)
         self.rejected.append(step)
         self.retries += 1

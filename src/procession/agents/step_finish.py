@@ -28,26 +28,29 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     Accept the step and tell the reader.
     """
     attempt = state.attempt
-    if attempt is None or await answered(state):
+    if attempt is None or (state.scope.replacement is not None and await answered(state)):
         return state
     step = attempt.step
-    reason = state.finish_reason = attempt.finish_reason
+    reason = state.finish_reason = step.finish_reason
     waiting = pending(attempt.outcomes)
-    called = any(not call.provider_executed for call in step.tool_calls)
-    wants_more = not waiting and ((called and reason not in _NO_TOOLS) or reason not in _LAST)
+    wants_more = not waiting and (reason not in _LAST or (reason not in _NO_TOOLS and _calls_tools(step)))
     failed = attempt.error is not None
     if failed:
         state.steps = state.steps[:-1]
     state.finished = failed or not wants_more or len(state.steps) >= state.settings.max_steps
     if state.heard:
         text = "".join(attempt.collector.text) if state.step_texts_stale else step.text  # as streamed
-        await state.deliver(StepFinish(reason, not state.finished, text, attempt.usage, state.response_id))
+        await state.deliver(StepFinish(reason, not state.finished, text, step.usage, state.response_id))
     state.accept()
     if state.on_step_finish is not None:
         told = state.on_step_finish(step)
         if told is not None:
             await told
     return state
+
+
+def _calls_tools(step: AgentStep) -> bool:
+    return any(not call.provider_executed for call in step.tool_calls)
 
 
 def continues(state: LoopState) -> bool:

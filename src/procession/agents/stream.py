@@ -4,7 +4,7 @@ AgentStream: an answer as it comes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
@@ -30,14 +30,15 @@ class AgentStream:
     def __init__(self, start: Callable[[Any], Awaitable[Call]], *, replay: bool = True) -> None:
         self._start = start
         self._feed = Feed(replay=replay)
+        self._over = False
         self._done: anyio.Event | None = None
+        """Made for the first who waits for the end."""
         self._group: TaskGroup | None = None
         self._call: Call | None = None
         self._result: AgentResult | None = None
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> AgentStream:
-        self._done = anyio.Event()
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._drive)
@@ -45,13 +46,13 @@ class AgentStream:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
+    ) -> None:
         group = self._group
         if group is not None:
-            group.cancel_scope.cancel()
+            if not self._over:  # to cancel what has ended would do no harm, and cost as much as a model call
+                group.cancel_scope.cancel()
             # The block's own error is not handed to the group: it would come out wrapped.
             await group.__aexit__(None, None, None)
-        return False
 
     async def _drive(self) -> None:
         try:
@@ -62,6 +63,7 @@ class AgentStream:
             self._feed.put(ErrorChunk(error))
         finally:
             self._feed.close()
+            self._over = True
             if self._done is not None:
                 self._done.set()
 
@@ -88,15 +90,18 @@ class AgentStream:
             if type(chunk) is TextDelta:
                 yield chunk.text
 
-    def __aiter__(self) -> AsyncGenerator[Chunk, None]:
+    def __aiter__(self) -> AsyncIterator[Chunk]:
         return self.full_stream
 
     async def result(self) -> AgentResult:
         """
         Wait for the end and return the result; raises what ``generate`` raises.
         """
-        done = self._entered()
-        await done.wait()
+        self._entered()
+        if not self._over:
+            if self._done is None:
+                self._done = anyio.Event()
+            await self._done.wait()
         if self._error is not None:
             raise self._error
         if self._result is None or self._call is None:
@@ -109,7 +114,6 @@ class AgentStream:
         """
         return (await self.result()).text
 
-    def _entered(self) -> anyio.Event:
-        if self._done is None:
+    def _entered(self) -> None:
+        if self._group is None:
             raise RunError("the stream has not begun", hint="async with agent.stream(...) as stream: ...")
-        return self._done

@@ -4,7 +4,7 @@ Tool calls: the tools of one step run at the same time, their results are taken 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from procession.agents.hook_steps import run_hook
@@ -12,8 +12,6 @@ from procession.agents.state import Attempt, LoopState
 from procession.errors import ToolArgumentsError
 from procession.messages.chunks import ToolCall, ToolError, ToolResult
 from procession.messages.parts import ToolCallPart
-from procession.messages.value import Value
-from procession.processors.hooks import Hook
 from procession.processors.payloads import ToolResultPayload
 from procession.steps.pool import Pool
 from procession.steps.step import InlineRun
@@ -26,18 +24,29 @@ GRACE = 5.0
 """Seconds for which tools are waited for once the run is cancelled (D17)."""
 
 
-class ToolOutcome(Value):
+class ToolOutcome:
     """
     What one tool call came to, before any processor saw it.
     """
 
-    call: ToolCall
-    tool: Tool[Any] | None
-    result: Any = None
-    error: str | None = None
-    is_error: bool = False
-    pending: bool = False
-    """Whether the caller runs the tool: there is no result yet."""
+    __slots__ = ("call", "error", "is_error", "pending", "result", "tool")
+
+    def __init__(
+        self,
+        call: ToolCall,
+        tool: Tool[Any] | None,
+        result: Any = None,
+        error: str | None = None,
+        is_error: bool = False,
+        pending: bool = False,
+    ) -> None:
+        self.call = call
+        self.tool = tool
+        self.result = result
+        self.error = error
+        self.is_error = is_error
+        self.pending = pending
+        """Whether the caller runs the tool: there is no result yet."""
 
 
 async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -84,9 +93,9 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
 
 
 async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcome:
-    tools = attempt.tools
+    tools: Mapping[str, Tool[Any]] = attempt.using.tools
     tool = tools.get(call.tool_name)
-    active = attempt.active_tools
+    active = attempt.using.active_tools
     if tool is None or (active is not None and call.tool_name not in active):
         names = ", ".join(active if active is not None else tools) or "none"
         return ToolOutcome(call, None, error=f'Tool "{call.tool_name}" not found. Available tools: {names}.')
@@ -100,7 +109,7 @@ async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcom
         emit=state.write_data,
     )
     try:
-        return ToolOutcome(call, tool, result=await tool.run(call.args, context))
+        return ToolOutcome(call, tool, await tool.run(call.args, context))
     except ToolArgumentsError as error:
         return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
     except Exception as error:
@@ -129,7 +138,7 @@ async def _take(
     call = outcome.call
     failed = outcome.error is not None
     value = outcome.error if failed else outcome.result
-    if state.pipelines.get(Hook.TOOL_RESULT) is not None and (not failed or state.pipelines.tells_tool_errors):
+    if state.pipelines.takes_results and (not failed or state.pipelines.tells_tool_errors):
         payload = ToolResultPayload(
             state.messages,
             tool_name=call.tool_name,
@@ -153,9 +162,8 @@ async def _take(
         if outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
             output = await outcome.tool.model_output(value)
         part = ToolCallPart(
-            call.tool_call_id, call.tool_name, call.args, "result", value,
-            is_error=outcome.is_error, model_output=output,
-        )  # fmt: skip
+            call.tool_call_id, call.tool_name, call.args, "result", value, None, outcome.is_error, model_output=output
+        )
         chunk = ToolResult(call.tool_call_id, call.tool_name, call.args, value, outcome.is_error)
     state.messages.update_tool_call(part)
     if not state.heard:
@@ -170,4 +178,7 @@ def pending(outcomes: Sequence[ToolOutcome]) -> bool:
     """
     Whether a call waits for the caller to run its tool.
     """
-    return any(outcome.pending for outcome in outcomes)
+    for outcome in outcomes:  # no generator: this is asked at every step
+        if outcome.pending:
+            return True
+    return False

@@ -14,7 +14,7 @@ from procession.messages import combine
 from procession.messages.convert import Incoming, read_messages
 from procession.messages.documents import Getter
 from procession.messages.message import Message, SystemMessage
-from procession.messages.parts import Parts, ToolCallPart
+from procession.messages.parts import Parts, TextPart, ToolCallPart
 from procession.messages.response_store import ResponseStore
 from procession.messages.sources import INPUT, MEMORY, RESPONSE, UNSAVED, flag_of, names_of
 
@@ -78,6 +78,13 @@ class MessageList(ResponseStore):
         Raises ``MessageError`` for what cannot be read, an unknown role or source, and another thread's messages.
         """
         flags = flag_of(source)
+        if type(messages) is str:  # what most calls of an agent begin with; there is nothing to read, merge or sort
+            thread_id, resource_id = self._owner
+            said = Message(
+                "user", (TextPart(messages),), created_at=self._stamp(), thread_id=thread_id, resource_id=resource_id
+            )
+            self._append(said, flags)
+            return
         # All is read before anything is added: what cannot be read leaves the list as it was.
         given = list(read_messages(messages))
         try:

@@ -162,40 +162,42 @@ class Parts(Sequence[Part]):
     (1, 3, 'two')
     """
 
-    __slots__ = ("_flat", "_length", "before", "segment")
+    __slots__ = ("_flat", "before", "length", "segment")
 
     before: Parts | None
     """The parts of earlier steps, shared with older versions of the message."""
+    length: int
+    """How many there are; ``len(...)`` for those who count often."""
     segment: tuple[Part, ...]
     """The parts since then."""
 
     def __init__(self, parts: Iterable[Part] = (), before: Parts | None = None) -> None:
         self.segment = tuple(parts)
         self.before = before
-        self._length: int = len(self.segment) + (before._length if before is not None else 0)
+        self.length: int = len(self.segment) + (before.length if before is not None else 0)
         self._flat: tuple[Part, ...] | None = self.segment if before is None else None
 
     def extended(self, parts: Iterable[Part]) -> Parts:
         """
         Return these parts followed by *parts* as a segment of their own.
         """
-        return Parts(parts, self if self._length else None)
+        return Parts(parts, self if self.length else None)
 
     def replaced(self, index: int, part: Part) -> Parts:
         """
         Return these parts with *part* at *index* (from 0; negative counts from the end).
         """
         if index < 0:
-            index += self._length
-        if not 0 <= index < self._length:
+            index += self.length
+        if not 0 <= index < self.length:
             raise IndexError(index)
         # Link by link and not by recursion: a long run has more links than Python has frames.
         later: list[tuple[Part, ...]] = []
         link = self
-        while link.before is not None and index < link._length - len(link.segment):
+        while link.before is not None and index < link.length - len(link.segment):
             later.append(link.segment)
             link = link.before
-        at = index - link._length + len(link.segment)
+        at = index - link.length + len(link.segment)
         made = Parts((*link.segment[:at], part, *link.segment[at + 1 :]), link.before)
         for segment in reversed(later):
             made = Parts(segment, made)
@@ -219,7 +221,7 @@ class Parts(Sequence[Part]):
         return self._flat
 
     def __len__(self) -> int:
-        return self._length
+        return self.length
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.flat)
@@ -241,7 +243,7 @@ class Parts(Sequence[Part]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Parts):
-            return self is other or (self._length == other._length and self.flat == other.flat)
+            return self is other or (self.length == other.length and self.flat == other.flat)
         if isinstance(other, (tuple, list)):
             return self.flat == tuple(other)  # pyright: ignore[reportUnknownArgumentType]
         return NotImplemented

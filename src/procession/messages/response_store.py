@@ -52,11 +52,15 @@ class ResponseStore(PatchingStore):
         known = self._items[position]
         if known.role != "assistant":
             raise MessageError(f"message {message_id!r} is of role {known.role!r}, so it cannot take a response")
-        if new_step and len(known.parts):
+        so_far = known.parts
+        if new_step and so_far.length:
             parts = (_STEP_START, *parts)
         elif not parts:
             return
-        self._put(position, combine.with_parts(known, known.parts.extended(parts)), _ANSWER)
+        segment = so_far.segment
+        if len(segment) == 1 and segment[0].__class__ is StepStartPart and so_far.before is not None:
+            parts, so_far = (*segment, *parts), so_far.before  # a step is one segment, its border included
+        self._put(position, combine.with_parts(known, so_far.extended(parts)), _ANSWER)
 
     def restore_response(self, message_id: str, before: Message | None) -> None:
         """

@@ -84,7 +84,8 @@ class PromptBuilder:
             return self._view
         if message_list.system_messages is not self._system:
             self._change_system(message_list.system_messages)
-        messages = list(message_list.view())
+        view = message_list.view()
+        messages = view.copy() if isinstance(view, Window) else list(view)
         kept = self._same(messages)
         last = len(self._seen) - 1
         if kept == last and kept < len(messages) and self._grow(messages[kept]):
@@ -145,7 +146,7 @@ class PromptBuilder:
         """
         if message.id != self._seen[-1].id or message.role != "assistant" or not self._links:
             return False
-        # Both chains get shorter link by link; where they meet, everything before is known.
+        # Both chains get shorter link by link; where they meet, everything before is known.  Usually that is at once.
         links = self._links
         at = len(links) - 1
         fresh: list[Parts] = []
@@ -154,7 +155,7 @@ class PromptBuilder:
             known = links[at].parts
             if known is parts:
                 break
-            if known is not None and len(known) > len(parts):
+            if known is not None and known.length > parts.length:
                 at -= 1
             else:
                 fresh.append(parts)
@@ -208,11 +209,11 @@ class PromptBuilder:
                 link.end = -1  # the step goes on, so its entries are written anew
             for index, part in enumerate(segment):
                 if part.__class__ is StepStartPart:
-                    self._write(start + offset, block + segment[at:index])
+                    self._write(start + offset, block + segment[at:index] if index else block)
                     start, block, at = len(self._entries) - offset, (), index + 1
                     if index == 0:
                         link.end = start
-            block += segment[at:]
+            block = block + segment[at:] if block else segment[at:]
             link = _Link(parts, start, block)
             links.append(link)
         self._write(start + offset, block)

@@ -38,6 +38,12 @@ class Window(Sequence[T_co], Generic[T_co]):
         """
         return self._items is items
 
+    def copy(self) -> list[T_co]:
+        """
+        Return the elements as a list of one's own: what ``list(...)`` does, without asking one by one.
+        """
+        return self._items[self._start : self._stop]
+
     def __len__(self) -> int:
         return self._stop - self._start
 

@@ -84,7 +84,7 @@ class StreamChain:
     async def _push_directly(self, chunk: Chunk, sender: str | None = None) -> Pushed:
         for item, other in self._links:
             if item is None:
-                out = await cast("Awaitable[Chunk | None]", other.apply(chunk))
+                out = await cast("Awaitable[Chunk | None]", other.apply(chunk, sender))
             elif (sender is not None and item.owner_id == sender) or (
                 type(chunk) is DataChunk and not item.takes_data
             ):

@@ -5,6 +5,7 @@ Branches of a stream chain: the arms of ``.parallel()`` and ``.branch()``, and h
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from time import monotonic
 from typing import Any, cast
 
 import anyio
@@ -19,8 +20,8 @@ from procession.steps.signals import Signal, Tripwire
 __all__ = ["ForkItem", "StreamArm"]
 
 
-_LOOK = 15
-"""Every sixteenth chunk is watched: whether the arms wait for anything shows soon enough."""
+_LONG = 0.001
+"""Seconds after which arms that were awaited in turn are taken to have waited for something."""
 
 
 class StreamArm:
@@ -55,7 +56,7 @@ class ForkItem(Item):
     """
 
     __slots__ = (
-        "_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_conditional", "_count", "_default", "_first",
+        "_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first",
         "_merge", "_name", "_payload", "_pick", "_redacting", "_simple", "_skip", "_waits",
     )  # fmt: skip
 
@@ -91,7 +92,6 @@ class ForkItem(Item):
         self._redacting = not allow_drop and any(arm.redacts for arm in self._arms)
         self._simple = None if self._conditional else _simple(self._arms)
         self._waits = self._simple is not None and any(item.is_async for item in self._simple)
-        self._count = 0
         self._pick = next((at for at, arm in enumerate(self._arms) if arm.step_id == pick), None)
 
     def begin(self, payload: OutputStreamPayload) -> None:
@@ -140,18 +140,15 @@ class ForkItem(Item):
                 released.append(one)
         return released
 
-    async def apply(self, chunk: Chunk) -> Chunk | None:
+    async def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | None:
         """
         Give *chunk* to the arms that take part, and join what they return.
         """
-        if self._simple is not None and not self._concurrent:
-            self._count += 1
-            if self._count & _LOOK or not self._waits:
-                outs = await self._call_all(self._simple, chunk)
-            else:
-                watch = _Watch(self._call_all(self._simple, chunk))
-                outs = await watch
-                self._concurrent = watch.suspended
+        if self._simple is not None and not self._concurrent and sender is None:
+            began = monotonic() if self._waits else 0.0
+            outs = await self._call_all(self._simple, chunk)
+            if self._waits and monotonic() - began > _LONG:
+                self._concurrent = True
             if self._pick is not None and not self._redacting:
                 out = outs[self._pick]
             elif self._choose is None and all(each is chunk for each in outs):
@@ -165,7 +162,8 @@ class ForkItem(Item):
                 arms = await self._taking_part(chunk)
                 if not arms:
                     return chunk
-            outputs = await (self._at_once(arms, chunk) if self._concurrent else self._in_turn(arms, chunk))
+            go = self._at_once if self._concurrent else self._in_turn
+            outputs = await go(arms, chunk, sender)
             out = await self._joined(chunk, outputs)
         return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
 
@@ -227,16 +225,20 @@ class ForkItem(Item):
             )  # fmt: skip
         return found
 
-    async def _in_turn(self, arms: Sequence[StreamArm], chunk: Chunk) -> dict[str, Chunk | None]:
+    async def _in_turn(
+        self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None
+    ) -> dict[str, Chunk | None]:
         outputs: dict[str, Chunk | None] = {}
         verdicts: list[Tripwire] = []
         for arm in arms:
-            watch = _Watch(self._run_arm(arm, chunk, outputs, verdicts))
+            watch = _Watch(self._run_arm(arm, chunk, sender, outputs, verdicts))
             await watch
             self._concurrent = self._concurrent or (watch.suspended and len(arms) > 1)
         return _decided(outputs, verdicts)
 
-    async def _at_once(self, arms: Sequence[StreamArm], chunk: Chunk) -> dict[str, Chunk | None]:
+    async def _at_once(
+        self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None
+    ) -> dict[str, Chunk | None]:
         outputs: dict[str, Chunk | None] = {}
         verdicts: dict[str, Tripwire] = {}
         failures: dict[str, Exception] = {}
@@ -244,7 +246,7 @@ class ForkItem(Item):
         async def one(arm: StreamArm) -> None:
             collected: list[Tripwire] = []
             try:
-                await self._run_arm(arm, chunk, outputs, collected)
+                await self._run_arm(arm, chunk, sender, outputs, collected)
             except Exception as error:
                 failures[arm.step_id] = error
             if collected:
@@ -261,11 +263,16 @@ class ForkItem(Item):
         return _decided(outputs, [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts])
 
     async def _run_arm(
-        self, arm: StreamArm, chunk: Chunk, outputs: dict[str, Chunk | None], verdicts: list[Tripwire]
+        self,
+        arm: StreamArm,
+        chunk: Chunk,
+        sender: str | None,
+        outputs: dict[str, Chunk | None],
+        verdicts: list[Tripwire],
     ) -> None:
         out: list[Chunk] = []
         try:
-            await run_items(arm.items, 0, chunk, out, None)
+            await run_items(arm.items, 0, chunk, out, sender)
         except Tripwire as verdict:
             verdicts.append(verdict)
         outputs[arm.step_id] = out[0] if out else None

@@ -13,7 +13,6 @@ from procession.errors import MergeConflict, MessageError, ProcessionError, Step
 from procession.messages.chunks import Chunk, DataChunk, TextDelta
 from procession.processors.adapter import HookCaller
 from procession.processors.context import Replaced
-from procession.processors.context import Replaced
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
@@ -46,9 +45,9 @@ class Item:
         Drop what is held back: the attempt was rejected.
         """
 
-    def apply(self, chunk: Chunk) -> Chunk | Awaitable[Chunk | None] | None:
+    def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | Awaitable[Chunk | None] | None:
         """
-        Return what becomes of *chunk*.
+        Return what becomes of *chunk*; *sender* is the processor that wrote it, if one did.
         """
         raise NotImplementedError
 
@@ -76,7 +75,7 @@ async def run_items(items: Sequence[Item], start: int, chunk: Chunk, out: list[C
                 await run_items(items, index + 1, held, out, sender)
         if sender is not None and item.owner_id == sender:
             continue
-        result = item.apply(chunk)
+        result = item.apply(chunk, sender)
         if item.is_async:
             result = await cast("Awaitable[Chunk | None]", result)
         if result is None:
@@ -139,7 +138,7 @@ class ProcessorItem(Item):
         if reset is not None:
             reset(self.ctx)
 
-    def apply(self, chunk: Chunk) -> Chunk | Awaitable[Chunk | None] | None:
+    def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | Awaitable[Chunk | None] | None:
         """
         Call the processor's hook, unless it did not opt in to data chunks.
         """
@@ -185,9 +184,10 @@ class ProcessorItem(Item):
 
     def must_release(self, chunk: Chunk) -> bool:
         """
-        Text of a block is held until something else than more of it comes.
+        Text of a block is held until something else than more of it comes; data of the application may come between.
         """
-        return self._block is not None and not (type(chunk) is TextDelta and chunk.id == self._block)
+        kind = type(chunk)
+        return self._block is not None and kind is not DataChunk and not (kind is TextDelta and chunk.id == self._block)  # type: ignore[attr-defined]
 
     async def release(self, coming: Chunk | None) -> list[Chunk]:
         """
@@ -289,7 +289,7 @@ class MapItem(Item):
         self._function = function
         self._payload = payload
 
-    async def apply(self, chunk: Chunk) -> Chunk | None:
+    async def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | None:
         """
         Ask the map.
         """

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from procession.errors import ProcessorDefinitionError
 from procession.processors.adapter import HookCaller
+from procession.processors.chain import owners
 from procession.processors.guard_group import GuardGroup
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
@@ -156,7 +157,7 @@ def _fork_maker(
 
 
 def _redacts(node: Node) -> bool:
-    return any(option(child.step.owner, "redacts") for child in node.children if child.step.owner is not None)
+    return any(option(owner, "redacts") for owner in owners(child.step for child in node.children))
 
 
 def _chooser(function: Callable[[Any], Any] | Pick) -> Callable[[Mapping[str, Any]], Any]:

@@ -4,6 +4,7 @@ Engine: what drives a run from its first step to its last.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Protocol
 
 import anyio
@@ -11,7 +12,7 @@ import anyio
 from procession.runtime.executor import conclude
 from procession.runtime.records import Record
 from procession.runtime.state import RunState
-from procession.runtime.walk import walk
+from procession.runtime.walk import walk, walk_quietly
 from procession.workflows.plan import Plan, PlanNode
 
 __all__ = ["Engine", "LocalEngine"]
@@ -46,11 +47,15 @@ class LocalEngine:
             if plan.check_in is not None:
                 output = await self._checked(plan, value, run)
             else:
-                output = await walk(plan.nodes, value, run, "")
-        except BaseException as error:
+                follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
+                output = await follow(plan.nodes, value, run, "")
+        except BaseException:
             group, run.group = run.group, None
-            if group is not None and await group.__aexit__(type(error), error, error.__traceback__):
-                return None
+            if group is not None:
+                # Its own error is not handed to the group: it would come out wrapped.
+                group.cancel_scope.cancel()
+                with suppress(anyio.get_cancelled_exc_class()):
+                    await group.__aexit__(None, None, None)
             raise
         finally:
             if run.late:

@@ -40,7 +40,7 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
         output = node.function(value, run, path)
         return await output if node.is_async else output
     if node.check_in is not None:
-        value = node.check_in.validate(value, where=f"input of {node.where}", path=path)
+        value = node.check_in.validate(value, where=node.taken, path=path)
     policy = node.retry
     if policy is None:
         return await _attempt(node, run, record, value)
@@ -68,12 +68,12 @@ async def _attempt(node: Leaf, run: RunState, record: Record, value: Any) -> Any
             output = await _invoke(node, context)
         if limit.cancelled_caught:
             raise StepTimeout(
-                f"{node.where} took longer than {node.timeout:g} s",
+                f"step {node.id!r} took longer than {node.timeout:g} s",
                 path=record.path,
                 hint="raise its timeout=, or retry",
             )
     if node.check_out is not None:
-        output = node.check_out.validate(output, where=f"output of {node.where}", path=record.path)
+        output = node.check_out.validate(output, where=node.made, path=record.path)
     return output
 
 

@@ -151,14 +151,15 @@ def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
     Record a branch as cancelled that did not come to its end: never started, or not to be stopped in time.
     """
     found = run.records.get(path)
-    if found is None or found.status == "running":
-        started = found.started if found is not None else 0.0
-        record = run.records[path] = Record(node, path, started)
-        late = found is not None
-        if late:
-            run.append(record)
-        reason = "it did not stop in time and was left behind" if late else "a branch beside it ended the run"
-        run.close(record, Cancelled(path, reason))
+    if found is None:
+        record = run.records[path] = Record(node, path, 0.0)
+        run.close(record, Cancelled(path, "a branch beside it ended the run"))
+        return
+    for record in list(run.records.values()):
+        inside = record.path == path or record.path.startswith((path + "/", path + "["))
+        if inside and record.status == "running":
+            run.close(record, Cancelled(path, "it did not stop in time and was left behind"))
+            run.records[record.path] = record.copy()  # the straggler goes on with its own
 
 
 async def _chain(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:

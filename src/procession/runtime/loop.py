@@ -35,8 +35,13 @@ async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Wal
                 if record is not None:
                     run.close(record, value)
                 return value
+            if record is None and run.clock() + run.origin > run.breathe_at:  # else the steps of the body do so
+                await run.breathe()
             number += 1
-            if await _again(node, value, path, number) is node.until:
+            again = _ask(node, value, path, number)
+            if again is not True and again is not False:
+                again = await _answer(node, again, path, number)
+            if again is node.until:
                 break
             if node.most is not None and number >= node.most:
                 raise RunError(
@@ -51,17 +56,27 @@ async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Wal
     return value if record is None else run.done(record, value)
 
 
-async def _again(node: Loop, value: Any, path: str, number: int) -> bool:
+def _ask(node: Loop, value: Any, path: str, number: int) -> Any:
     try:
-        answer = node.condition(value)
-        if is_awaitable(answer):
-            answer = await answer
-        return bool(answer)
+        return node.condition(value)
     except Exception as error:
-        raise ConditionError(
-            f"the condition of loop {node.id!r} raised {type(error).__name__} after iteration {number}: {error}",
-            path=path,
-        ) from error
+        raise _condition_failed(node, error, path, number) from error
+
+
+async def _answer(node: Loop, answer: Any, path: str, number: int) -> bool:
+    """
+    Return what a condition means that was not answered with ``True`` or ``False`` at once.
+    """
+    try:
+        return bool(await answer if is_awaitable(answer) else answer)
+    except Exception as error:
+        raise _condition_failed(node, error, path, number) from error
+
+
+def _condition_failed(node: Loop, error: Exception, path: str, number: int) -> ConditionError:
+    return ConditionError(
+        f"the condition of loop {node.id!r} raised {type(error).__name__} after iteration {number}: {error}", path=path
+    )
 
 
 async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:

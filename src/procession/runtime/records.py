@@ -35,6 +35,15 @@ class Record:
         """Seconds since the epoch; 0 where it was never started."""
         self.ended = 0.0
 
+    def copy(self) -> Record:
+        """
+        Return a record that says the same and changes no more.
+        """
+        made = Record(self.node, self.path, self.started)
+        for name in Record.__slots__:
+            setattr(made, name, getattr(self, name))
+        return made
+
     @property
     def id(self) -> str:
         """

@@ -50,13 +50,15 @@ class Runtime:
         scope: RequestScope | None = None,
         detail: bool = True,
         replay: bool = True,
+        sparse: bool = False,
     ) -> Run[In, Out]:
         """
         Return a run of *workflow* that has not started.
 
         *scope* is handed in by whoever owns the request; else one is made.  With ``detail=False`` what steps run inside
         themselves is recorded only where it fails or blocks; with ``replay=False`` outputs are not kept for readers
-        that join late.
+        that join late.  *sparse* is for whoever shows the run to nobody: unless somebody listens when it starts, such
+        as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.
 
         Raises ``DefinitionError`` where the workflow is not committed.
         """
@@ -71,6 +73,7 @@ class Runtime:
             scope=scope,
             detail=detail,
             replay=replay,
+            sparse=sparse,
             grace=self.grace,
             reducers=plan.reducers,
         )

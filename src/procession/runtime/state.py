@@ -75,8 +75,8 @@ class RunState:
 
     __slots__ = (
         "append", "breathe_at", "broadcast", "caller", "calls", "clock", "detail", "forks", "grace", "group",
-        "init_data", "late", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "state",
-        "writers",
+        "init_data", "late", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "sparse",
+        "state", "writers",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,7 @@ class RunState:
         init_data: Any = None,
         detail: bool = True,
         replay: bool = True,
+        sparse: bool = False,
         grace: float = GRACE,
         reducers: Mapping[str, Callable[[Any, Any], Any]] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -97,6 +98,8 @@ class RunState:
         self.scope = scope
         self.request_context: RequestContext = scope.request_context
         self.init_data = init_data
+        self.sparse = sparse
+        """Whether what goes well is recorded only while somebody listens."""
         self.detail = detail
         """Whether steps inside ``call`` are recorded one by one."""
         self.grace = grace
@@ -217,6 +220,8 @@ class RunState:
         """
         Note that what *record* is about ended in *output*, which may be a ``Stop``, and return that.
         """
+        if record.stop is not None:  # it was left behind while it went on
+            return record.stop
         if type(output) in STOPS:
             self.close(record, output)
         else:

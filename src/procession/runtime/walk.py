@@ -23,6 +23,7 @@ from procession.steps.step import Step, SupportsStep
 from procession.workflows.compile import plan_for, plan_of_step
 from procession.workflows.plan import (
     CALL,
+    CHECKED,
     INLINE,
     Arm,
     Choice,
@@ -38,7 +39,7 @@ from procession.workflows.plan import (
     PlanNode,
 )
 
-__all__ = ["call", "plan_of", "run_plan", "walk", "walk_quietly"]
+__all__ = ["call", "plan_of", "walk", "walk_quietly"]
 
 
 async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str = "") -> Any:
@@ -65,6 +66,14 @@ async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: s
                     value = node.function(value, run, path)
                     if node.is_async:
                         value = await value
+                elif mode == CHECKED:
+                    if node.check_in is not None:
+                        value = node.check_in.validate(value, where=node.taken, path=path)
+                    value = node.function(Context(run, record, value))
+                    if node.is_async or hasattr(value, "__await__"):
+                        value = await value
+                    if node.check_out is not None:
+                        value = node.check_out.validate(value, where=node.made, path=path)
                 else:
                     value = await perform(node, run, record, value)
             except BaseException as error:
@@ -124,7 +133,7 @@ async def call(
     plan = plan_of(definition, only)
     run.calls += 1
     try:
-        return await run_plan(plan, value, run, path, walk if detail or plan.keeps else walk_quietly)
+        return _left(plan, await _entered(plan, value, run, path, walk if detail or plan.keeps else walk_quietly))
     finally:
         run.calls -= 1
 
@@ -156,15 +165,20 @@ def plan_of(definition: Any, only: frozenset[str] | None) -> Plan:
     return made
 
 
-async def run_plan(plan: Plan, value: Any, run: RunState, path: str, walk: Walk) -> Any:
+def _entered(plan: Plan, value: Any, run: RunState, path: str, walk: Walk) -> Awaitable[Any]:
     """
-    Run a workflow whose own path is *path* and return its output, or a ``Stop``; its bail ends here.
+    Return what is to be awaited where a workflow whose own path is *path* runs inside another.
     """
     if plan.check_in is not None:
         value = plan.check_in.validate(value, where=plan.where, path=path or None)
-    prefix = path + "/" if path and not plan.single else path
-    output = await walk(plan.nodes, value, run, prefix)
-    if isinstance(output, Bailed) and output.scope == "workflow" and not plan.single:
+    return walk(plan.nodes, value, run, path + "/" if path and not plan.single else path)
+
+
+def _left(plan: Plan, output: Any) -> Any:
+    """
+    Return what came out of a workflow inside another: its output or a ``Stop``; its own bail ends here.
+    """
+    if type(output) is Bailed and output.scope == "workflow" and not plan.single:
         return output.value
     return output
 
@@ -176,7 +190,7 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
     path = prefix + node.key
     if not detail:
         try:
-            return await run_plan(node.plan, value, run, path, walk)
+            return _left(node.plan, await _entered(node.plan, value, run, path, walk))
         except Exception as error:
             return fail(run, node, path, error)
     if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
@@ -184,7 +198,7 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
     record = run.records[path] = Record(node, path, run.now())
     run.append(record)
     try:
-        output = await run_plan(node.plan, value, run, path, walk)
+        output = _left(node.plan, await _entered(node.plan, value, run, path, walk))
     except BaseException as error:
         return conclude(run, record, error)
     return run.done(record, output)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from procession.errors import SchemaError
@@ -100,7 +101,10 @@ def context_types(function: Callable[..., Any]) -> tuple[Any, Any]:
     except Exception:  # a name that exists only for the type checker: nothing to check at run time
         return None, None
     output = hints.pop("return", None)
-    parameters = list(inspect.signature(function).parameters)
+    if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+        parameters = list(function.__code__.co_varnames)  # takes a tenth of the time of a signature
+    else:
+        parameters = list(inspect.signature(function).parameters)
     context = hints.get(parameters[0]) if parameters else None
     arguments = get_args(context) if get_origin(context) is not None else ()
     return (arguments[0] if arguments and arguments[0] is not Any else None), (output if output is not Any else None)

@@ -120,9 +120,11 @@ def _checked(
             made = validate(args)
         except ValidationError as error:
             raise ToolArgumentsError(name, _faults(error, fields)) from None
-        # What was not given is left to the function's own default.
-        given = {names[field]: getattr(made, field) for field in made.model_fields_set if field in names}
-        return given | (made.model_extra or {})
+        # What was not given is left to the function's own default.  The model's own dicts are read, as its attributes
+        # are what they hold and every tool call comes by here.
+        values, more = made.__dict__, made.__pydantic_extra__
+        given = {names[field]: values[field] for field in made.__pydantic_fields_set__ if field in names}
+        return given | more if more else given
 
     return schema, check
 

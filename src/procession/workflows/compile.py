@@ -84,13 +84,16 @@ class _Compiler:
         self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
 
     def workflow(self, workflow: WorkflowDefinition) -> Plan:
-        nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes)
+        nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes, workflow.input_type)
         self.reducers.update(workflow.reducers)
         where = f"input of workflow {workflow.id!r}"
         check = schema_of(workflow.input_type)
         return Plan(workflow.id, nodes, where, check, self.fans, self.keeps, self.reducers)
 
-    def sequence(self, nodes: Sequence[Node]) -> tuple[PlanNode, ...]:
+    def sequence(self, nodes: Sequence[Node], given: Any) -> tuple[PlanNode, ...]:
+        """
+        Compile nodes that run one after the other; *given* is the type that the value is known to fit.
+        """
         made: list[PlanNode] = []
         index = 0
         while index < len(nodes):
@@ -99,7 +102,12 @@ class _Compiler:
             index += 1
             match node:
                 case StepNode():
-                    made += self.place(node, node.id)
+                    placed = self.place(node, node.id, given)
+                    made += placed
+                    if placed:
+                        leaf = placed[0]
+                        given = node.step.output_type if isinstance(leaf, Leaf) and leaf.mode != INLINE else None
+                    continue
                 case ParallelNode() | BranchNode():
                     map = None
                     if isinstance(after, MapNode):
@@ -120,8 +128,10 @@ class _Compiler:
                     made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations))
                 case SleepNode():
                     made.append(Pause(node.id, node.id, node.seconds))
+                    continue
                 case _:
                     raise DefinitionError(f"a node of kind {node.kind!r} cannot be compiled")
+            given = None
         return tuple(made)
 
     def fork(self, node: ParallelNode, map: Map | None) -> tuple[PlanNode, ...]:
@@ -170,16 +180,16 @@ class _Compiler:
         self.fans = True
         return Dag(workflow.id, "", items, tuple(index for index, item in enumerate(items) if not item.feeds))
 
-    def place(self, node: StepNode, key: str) -> tuple[PlanNode, ...]:
+    def place(self, node: StepNode, key: str, given: Any = None) -> tuple[PlanNode, ...]:
         only = self.only
         if only is not None:
             if node.on is not None and not node.on & only:
                 return ()
             if node.step.kind == "processor" and not node.step.hooks & only:
                 return ()
-        return self.step(node.step, key, node.on)
+        return self.step(node.step, key, given)
 
-    def step(self, step: Step[Any, Any], key: str, on: frozenset[str] | None = None) -> tuple[PlanNode, ...]:
+    def step(self, step: Step[Any, Any], key: str, given: Any = None) -> tuple[PlanNode, ...]:
         function = step.inline if step.inline is not None else step.execute
         if function is None:
             # A body of another kind is drawn here and run elsewhere: the chunks of an agent's stream.
@@ -188,15 +198,17 @@ class _Compiler:
         if body is not None and getattr(body, "committed", False):  # walked by the step itself
             self.fans = self.fans or plan_for(body).fans
         if step.inline is not None:
-            return (Leaf(step.id, key, step, INLINE, function, step.inline_async, ""),)
-        check_in, check_out = schema_of(step.input_type), schema_of(step.output_type)
+            return (Leaf(step.id, key, step, INLINE, function, step.inline_async, "", ""),)
+        check_in = schema_of(step.input_type) if given is None or given != step.input_type else None
+        check_out = schema_of(step.output_type)
         retry = step.retry if step.retry is not None and step.retry.max_attempts > 1 else None
         if retry is not None or step.timeout is not None or step.blocking:
             mode = GUARDED
         else:
             mode = CHECKED if check_in is not None or check_out is not None else CALL
-        where, is_async = f"step {step.id!r}", _is_async(function)
-        return (Leaf(step.id, key, step, mode, function, is_async, where, check_in, check_out, retry, step.timeout),)
+        taken, made = f"input of step {step.id!r}", f"output of step {step.id!r}"
+        is_async, timeout = _is_async(function), step.timeout
+        return (Leaf(step.id, key, step, mode, function, is_async, taken, made, check_in, check_out, retry, timeout),)
 
     def nested(self, step: Step[Any, Any], key: str) -> tuple[PlanNode, ...]:
         body: Any = step.body

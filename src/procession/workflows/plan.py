@@ -49,7 +49,10 @@ class Leaf(PlanNode):
     function: Callable[..., Any]
     """``inline`` or ``execute``, whichever runs."""
     is_async: bool
-    where: str
+    taken: str
+    """What the input is called where it does not fit."""
+    made: str
+    """What the output is called where it does not fit."""
     check_in: Schema | None = None
     check_out: Schema | None = None
     retry: RetryPolicy | None = None

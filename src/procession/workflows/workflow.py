@@ -83,8 +83,6 @@ class Workflow(Generic[In, Out]):
         self._graph: Graph | None = None
         self._step: Step[In, Out] | None = None
 
-    # --- reading --------------------------------------------------------------------------------------------------
-
     @property
     def nodes(self) -> tuple[Node, ...]:
         """
@@ -141,8 +139,6 @@ class Workflow(Generic[In, Out]):
 
     def __repr__(self) -> str:
         return f"Workflow({self.id!r}, {len(self._nodes)} nodes)"
-
-    # --- building -------------------------------------------------------------------------------------------------
 
     @overload
     def then(self, step: SupportsStep[Out, Next], *, on: Iterable[str] | None = None) -> Workflow[In, Next]: ...
@@ -201,7 +197,7 @@ class Workflow(Generic[In, Out]):
     ) -> Workflow[In, Mapping[str, Next]]: ...  # fmt: skip
     @overload
     def branch(
-        self, arms: Sequence[tuple[Condition[Out], SupportsStep[Out, Any] | Callable[..., Any]] | Arm], *,
+        self, arms: Sequence[tuple[Condition[Out], Callable[[StepContext[Out]], Any]] | Arm], *,
         default: Thing | None = None, mode: Literal["all", "first"] = "all",
         on_no_match: Literal["error", "skip"] = "error", merge: MergePolicy = "strictest", id: str | None = None,
     ) -> Workflow[In, Mapping[str, Any]]: ...  # fmt: skip
@@ -308,10 +304,7 @@ class Workflow(Generic[In, Out]):
         several.
         """
         if self._nodes and not self._explicit:
-            raise DefinitionError(
-                f"workflow {self.id!r} was begun with then(), parallel() and so on: add() cannot be mixed with them",
-                hint="put one of the two into a workflow of its own and add that",
-            )
+            raise self._mixed("then(), parallel() and so on: add()")
         self._explicit = True
         made = as_step(step)
         names = tuple(each if isinstance(each, str) else as_step(each).id for each in after)
@@ -332,8 +325,6 @@ class Workflow(Generic[In, Out]):
             self._committed = True
         return self
 
-    # --- what the above share -------------------------------------------------------------------------------------
-
     def _append(self, node: Node) -> None:
         if self._committed:
             raise DefinitionError(
@@ -344,12 +335,15 @@ class Workflow(Generic[In, Out]):
 
     def _fluent(self, node: Node) -> Workflow[In, Any]:
         if self._explicit:
-            raise DefinitionError(
-                f"workflow {self.id!r} was begun with add(): it cannot be mixed with then(), parallel() and so on",
-                hint="put one of the two into a workflow of its own and add that",
-            )
+            raise self._mixed("add(): then(), parallel() and so on")
         self._append(node)
         return cast("Workflow[In, Any]", self)
+
+    def _mixed(self, forms: str) -> DefinitionError:
+        return DefinitionError(
+            f"workflow {self.id!r} was begun with {forms} cannot be mixed with that",
+            hint="put one of the two into a workflow of its own and add that",
+        )
 
     def _name(self, kind: str) -> str:
         number = self._counts[kind] = self._counts.get(kind, 0) + 1

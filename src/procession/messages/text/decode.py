@@ -228,5 +228,6 @@ def _as_text(data: bytes) -> str | None:
         return None
     usual = sum(character.isalnum() or character in " \n\t.,;:!?'\"-()" for character in text)
     blanks = sum(character.isspace() for character in text)
-    wordless = blanks == 0 and text.isascii()
-    return text if usual >= 0.85 * len(text) and not wordless and text.isprintable() | ("\n" in text) else None
+    if blanks == 0 and text.isascii() and not _BASE64.fullmatch(text):
+        return None
+    return text if usual >= 0.85 * len(text) and (text.isprintable() or "\n" in text) else None

@@ -104,7 +104,7 @@ class Rule:
         return bounded_tail and (self.reach.bounded or self.reach.steps is not None or bool(self.reach.breaks))
 
     def __repr__(self) -> str:
-        return f"Rule({self.name!r}, {self.pattern.pattern!r})"
+        return f"Rule({self.name!r})"
 
 
 def has_regex_engine() -> bool:

@@ -129,8 +129,11 @@ class InjectionRules:
 
 def _is_mentioned(text: str, span: Span, quotes: Sequence[tuple[int, int]]) -> bool:
     """
-    Whether a sign stands between quotation marks, after or before words that say that somebody says so.
+    Whether a sign is said to be said: between quotation marks with words to that effect around, or in an example.
     """
+    example = span.rule.startswith(("override", "reveal"))
+    if example and _TEACHING.search(text) and _REPORTED.search(text[max(0, span.start - 24) : span.start]):
+        return True
     for start, end in quotes:
         if start <= span.start and span.end <= end + 1:
             before = text[max(0, start - 44) : start]

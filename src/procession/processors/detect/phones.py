@@ -84,7 +84,7 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
         ),
         Rule(
             "phone-plain",  # 612 345 678 or 07700900461, where the text speaks of calling
-            _NOT_PRECEDED + _NO_DATE + r"[0-9](?:[ .-]{0,2}[0-9]){6,11}" + _NOT_FOLLOWED,
+            _NOT_PRECEDED + _NO_DATE + r"[0-9](?:[ ().-]{0,2}[0-9]){6,11}" + _NOT_FOLLOWED,
             type="phone",
             check=national,
             context_only=True,

@@ -44,7 +44,7 @@ _EMAIL = (
     Rule(
         "email",
         rf"(?<![A-Za-z0-9_.%+\u00c0-\u024f-]){_LOCAL}(?:{_LOCAL_MORE}{{0,62}}[A-Za-z0-9_+\u00c0-\u024f-])?"
-        rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]|-[A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
+        rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]|[.-][A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
         check=no_file_name,
         unless=r"://[^\s/@]{0,60}\Z",
     ),
@@ -228,7 +228,7 @@ _DATE = (
     rf"|{_DAY}[ -](?:{words.MONTHS})[ -]{_YEAR}(?![0-9])"
 )
 _MONTH_FIRST = rf"(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
-_BIRTH_BEFORE = rf"(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! [A-ZА-Я])|\n(?!\n)){{0,44}}\Z"
+_BIRTH_BEFORE = rf"(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! (?-i:[A-ZА-Я]))|\n(?!\n)){{0,44}}\Z"
 _DATE_OF_BIRTH = (
     Rule(
         "date-of-birth",
