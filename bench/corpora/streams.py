@@ -109,10 +109,11 @@ def _as_expected(item: Item, out: str, blocked: bool) -> bool:
     action = item.get("expected_action")
     if blocked != (action == "block"):
         return False
+    text: str = item["text"]
     if action == "pass":
-        return out == item["text"]
+        return out == text
     if action == "block":
-        return bool(item["text"].startswith(out))
+        return text.startswith(out)
     full = item.get("expected_full")
     if full is None:
         return True

@@ -18,7 +18,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
 from procession.processors.utility.unicode import UnicodeNormalizer
 
-__all__ = ["measure_injection", "measure_inbox", "measure_language", "measure_pii", "measure_secrets", "measure_unicode"]
+__all__ = ["measure_inbox", "measure_injection", "measure_language", "measure_pii", "measure_secrets", "measure_unicode"]
 
 T = TypeVar("T")
 SECRET = ("api-key",)
@@ -114,7 +114,7 @@ def measure_language(items: Iterable[Item]) -> Score:
     detector = FastLanguage()
     for item in items:
         verdict = timed(score, item["text"], lambda text=item["text"]: detector.find(text))  # type: ignore[misc]
-        code = max(verdict.scores, key=lambda one: verdict.scores[one], default="und")  # noqa: B023
+        code = max(verdict.scores, key=lambda one: verdict.scores[one], default="und")
         wanted = [item.get("iso", item.get("lang")), *item.get("accept", ())]
         right = any(same_language(code, one) for one in wanted) or ("und" in wanted and verdict.score < LEAST_SURE)
         score.add(item.get("tier", "core"), wanted[0], "right" if right else "wrong", item["id"], f"said {code}")

@@ -308,3 +308,18 @@ async def test_a_tool_is_told_of_its_call(way: str) -> None:
     agent = Agent("parrot", model=model, tools=[look])
     await ask(agent, way, run_id="run-1", request_context={"tenant": "acme"})
     assert seen == [("call-1", "run-1", "acme", "Hi")]
+
+
+async def test_a_result_that_cannot_be_put_into_words_is_a_tool_error() -> None:
+    """Where ``to_model_output`` raises, the model is told of an error, and not what the error says."""
+
+    def fail(result: object) -> object:
+        raise ValueError(f"cannot show {result}")
+
+    secret = Tool(name="secret", execute=lambda args, ctx: "hunter2", to_model_output=fail)
+    model = FakeModel([call_tool("secret"), "Sorry."])
+    result = await Agent("a", model=model, tools=[secret]).generate("Go")
+    assert result.text == "Sorry."
+    told = str(model.requests[1].messages)
+    assert "could not be put into words" in told
+    assert "hunter2" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ def texts(chunks: Iterable[Chunk | None]) -> list[str]:
 def cut(text: str, places: Sequence[int]) -> list[str]:
     """Cut *text* at *places*."""
     edges = [0, *sorted(min(place, len(text)) for place in places), len(text)]
-    return [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [text[start:end] for start, end in itertools.pairwise(edges)]
 
 
 @st.composite

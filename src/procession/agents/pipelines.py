@@ -4,12 +4,13 @@ Pipelines: an agent's processor lists and its memory, as one workflow per list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from procession.processors.chain import chain, owners, processor_steps
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
 from procession.processors.log import log_once
+from procession.processors.protocols import hook_methods
 from procession.processors.stream_plan import StreamPlan, stream_plan
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow
@@ -62,7 +63,10 @@ class Pipelines:
         handlers = _with_hook([*own_input, *own_output, *own_error], Hook.API_ERROR)
         self.user_handles_errors = bool(handlers)
         """Whether the user configured a processor with ``process_api_error`` (D14)."""
-        defaults = [step for step in processor_steps(default_error, where="error_processors") if step.id not in {s.id for s in handlers}]
+        listed = {step.id for step in handlers}
+        defaults = [
+            step for step in processor_steps(default_error, where="error_processors") if step.id not in listed
+        ]
         self.error: Workflow[Any, Any] | None = chain([*handlers, *defaults], f"{agent_id}-error-processor")
         self.stream: StreamPlan | None = stream_plan(self.output)
         self.tells_tool_errors = any(
@@ -107,32 +111,29 @@ def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> 
 def _with_hook(steps: Sequence[Step[Any, Any]], hook: Hook) -> list[Step[Any, Any]]:
     """
     Return the steps that have *hook*, each instance once (D21).
+
+    Two processors of different lists may have one id: in the one workflow that they stand in here, the later one's
+    step is numbered.
     """
-    found: list[Step[Any, Any]] = []
+    found: dict[str, Step[Any, Any]] = {}
     seen: set[int] = set()
     for step in steps:
-        if hook.value in step.hooks and id(step.owner) not in seen:
-            seen.add(id(step.owner))
-            found.append(step)
-    taken: set[str] = set()
-    return [step if step.id not in taken and not taken.add(step.id) else _renamed(step, taken) for step in found]  # type: ignore[func-returns-value]
-
-
-def _renamed(step: Step[Any, Any], taken: set[str]) -> Step[Any, Any]:
-    number = 2
-    while f"{step.id}-{number}" in taken:
-        number += 1
-    taken.add(f"{step.id}-{number}")
-    return step.renamed(f"{step.id}-{number}")
+        if hook.value not in step.hooks or id(step.owner) in seen:
+            continue
+        seen.add(id(step.owner))
+        name, number = step.id, 1
+        while name in found:
+            number += 1
+            name = f"{step.id}-{number}"
+        found[name] = step if name == step.id else step.renamed(name)
+    return list(found.values())
 
 
 def _warn_of_idle(steps: Sequence[Step[Any, Any]], hooks: frozenset[Hook], where: str) -> None:
-    for step in _leaves(steps):
-        if step.hooks and not any(hook.value in step.hooks for hook in hooks):
-            log_once(step.owner.id, f"none of its hooks runs in {where}", hooks=sorted(step.hooks))
-
-
-def _leaves(steps: Sequence[Step[Any, Any]]) -> Iterator[Step[Any, Any]]:
-    for step in steps:
-        if step.kind == "processor":
-            yield step
+    """
+    Say so where a processor stands in a list that calls none of its hooks.
+    """
+    for owner in owners(steps):
+        own = hook_methods(owner)
+        if not hooks & own.keys():
+            log_once(owner.id, f"none of its hooks runs in {where}", hooks=sorted(hook.value for hook in own))

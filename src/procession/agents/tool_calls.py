@@ -153,14 +153,17 @@ async def _take(
         await run_hook(state, run, path, payload)
         value = payload.result
     chunk: ToolResult | ToolError
+    output = None
+    if not failed and outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
+        try:
+            output = await outcome.tool.model_output(value)
+        except Exception:  # its words may quote the result, which no guard has seen in this form
+            failed, value = True, f"The result of {call.tool_name} could not be put into words."
     if failed:
         text = value if isinstance(value, str) else str(value)
         part = ToolCallPart(call.tool_call_id, call.tool_name, call.args, "output-error", error_text=text, is_error=True)
         chunk = ToolError(call.tool_call_id, call.tool_name, call.args, text)
     else:
-        output = None
-        if outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
-            output = await outcome.tool.model_output(value)
         part = ToolCallPart(
             call.tool_call_id, call.tool_name, call.args, "result", value, None, outcome.is_error, model_output=output
         )

@@ -75,7 +75,7 @@ class HoldBack:
     [('ABC-123', True), ('.', False)]
     """
 
-    __slots__ = ("failed", "_base", "_batch", "_least", "_spans", "_text", "_waiting", "_waiting_size", "_watches")
+    __slots__ = ("_base", "_batch", "_least", "_spans", "_text", "_waiting", "_waiting_size", "_watches", "failed")
 
     def __init__(self, watches: Iterable[Watch], *, least: int = 0, batch: int = 1) -> None:
         self._watches = tuple(watches)

@@ -8,10 +8,10 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.processors.samples import TEXTS
 
 from procession.messages.text.normalise import SAFE, Folder, Normaliser, Offsets, Profile, fold, is_emoji, normalise
 from procession.messages.text.segments import IDENTITY, begins_segment, last_segment, segments
-from tests.processors.samples import TEXTS
 
 EVERY_TEXT = TEXTS | st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=20)
 

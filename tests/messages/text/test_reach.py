@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.processors.samples import TEXTS
 
 from procession.messages.text.needs import needs_of
 from procession.messages.text.patterns import Rule, compile_pattern
@@ -15,7 +16,6 @@ from procession.processors.detect.injection_languages import OTHER_SCRIPTS
 from procession.processors.detect.injection_rules import INJECTION_RULES
 from procession.processors.detect.pii import pii_rules
 from procession.processors.detect.presets import PRESETS
-from tests.processors.samples import TEXTS
 
 PATTERNS = (
     r"ABC-\d+", r"(?s)<b>.*?</b>", r"foo(?=bar\d)|foo(?!\w)", r"(\w)\1\1", r"(?<=x)y+$", r"\bz\b", r"a{2,3}b?c", r"(?i)straße|k+|\u0130x",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ def test_regions_are_the_union(spans: list[Span]) -> None:
     regions = resolve(spans)
     covered = {place for span in spans for place in range(span.start, span.end)}
     assert {place for region in regions for place in range(region.start, region.end)} == covered
-    assert all(before.end <= after.start for before, after in zip(regions, regions[1:], strict=False))
+    assert all(before.end <= after.start for before, after in itertools.pairwise(regions))
     assert sum(len(region.members) for region in regions) == len(spans)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tests.processors.kit import passed, through
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
@@ -16,7 +17,6 @@ from procession.processors.guardrails.language import LanguageDetector
 from procession.processors.payloads import InputPayload
 from procession.steps.scope import RequestScope
 from procession.testing.fake_model import FakeModel
-from tests.processors.kit import passed, through
 
 FRENCH = "Bonjour, comment allez-vous aujourd'hui ?"
 ENGLISH = "Hello, how are you today, my dear friend?"

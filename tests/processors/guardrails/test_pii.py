@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.processors.kit import passed, through
+from tests.processors.streams import context, texts
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
@@ -17,8 +19,6 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.payloads import InputPayload, OutputResultPayload, ToolResultPayload
 from procession.steps.scope import RequestScope
 from procession.testing.fake_model import FakeModel
-from tests.processors.kit import passed, through
-from tests.processors.streams import context, texts
 
 
 def given(text: str) -> InputPayload:

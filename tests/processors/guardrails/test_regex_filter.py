@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from tests.processors.kit import passed, through
+from tests.processors.streams import stream
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
@@ -13,8 +15,6 @@ from procession.messages.message_list import MessageList
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.payloads import InputPayload
 from procession.steps.scope import RequestScope
-from tests.processors.kit import passed, through
-from tests.processors.streams import stream
 
 CODE = {"name": "code", "pattern": r"ABC-\d+", "replacement": "<code>"}
 

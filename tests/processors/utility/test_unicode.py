@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.processors.kit import passed
+from tests.processors.streams import stream
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
@@ -10,8 +12,6 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import FilePart, TextPart
 from procession.processors.payloads import InputPayload
 from procession.processors.utility.unicode import UnicodeNormalizer
-from tests.processors.kit import passed
-from tests.processors.streams import stream
 
 MIXED = "  Ｈｅｌｌｏ\u0007   wo\u200brld\r\n\r\n\n  ﬁne 😀\u0000 é  "
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import html
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -158,7 +159,7 @@ def _joined_strings(seen: Normalised, made: tuple[str, ...], locate: Locate) -> 
     strings = list(_STRINGS.finditer(seen.text))
     chain = [
         (before, after)
-        for before, after in zip(strings, strings[1:], strict=False)
+        for before, after in itertools.pairwise(strings)
         if "=" in (between := seen.text[before.end() : after.start()]) and len(between) < 40 and _GLUE.match(between)
     ]
     if not chain:

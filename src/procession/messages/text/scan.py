@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.messages.text.normalise import Folder, Offsets
@@ -96,7 +97,7 @@ class _Group:
     def settled(self) -> int:
         return self.asleep if self.asleep is not None else min(search.settled for search in self.searches)
 
-    def sleeps(self, view: str) -> bool:
+    def sleeps(self, view: str, final: bool) -> bool:
         """
         Whether no match can have begun, and up to where that is certain.
         """
@@ -109,7 +110,9 @@ class _Group:
                     search.at = max(search.at, self.asleep)
                 self.asleep = None
             return False
-        if len(self.searches) <= _FEW:
+        if final:
+            self.asleep = len(view)
+        elif len(self.searches) <= _FEW:
             self.asleep = max(at, min(search.rule.reach.undecided(view) for search in self.searches))
         else:
             self.asleep = max(at, len(view) - self.anchor_at)
@@ -122,8 +125,12 @@ class _Group:
             search.forget(count)
 
 
-def _grouped(rules: Sequence[Rule]) -> list[_Group]:
-    groups: dict[str, tuple[re.Pattern[str] | None, list[_Search]]] = {}
+@lru_cache(maxsize=256)
+def _plan(rules: tuple[Rule, ...]) -> tuple[tuple[re.Pattern[str] | None, tuple[Rule, ...]], ...]:
+    """
+    Put rules together whose rare characters are the same.
+    """
+    groups: dict[str, tuple[re.Pattern[str] | None, list[Rule]]] = {}
     for number, rule in enumerate(rules):
         anchor, at = rule.reach.needs.anchor, rule.reach.needs.anchor_at
         if anchor is None or at > _FAR:
@@ -132,8 +139,13 @@ def _grouped(rules: Sequence[Rule]) -> list[_Group]:
             key, anchor = f"digit {at > _NEAR}", _DIGIT
         else:
             key = f"{anchor.pattern} {at > _NEAR}"
-        groups.setdefault(key, (anchor, []))[1].append(_Search(rule))
-    return [_Group(anchor, searches) for anchor, searches in groups.values()]
+        groups.setdefault(key, (anchor, []))[1].append(rule)
+    return tuple((anchor, tuple(members)) for anchor, members in groups.values())
+
+
+@lru_cache(maxsize=256)
+def _left(rules: tuple[Rule, ...]) -> int:
+    return max((rule.left for rule in rules), default=0)
 
 
 class RuleLane:
@@ -154,13 +166,13 @@ class RuleLane:
 
     def __init__(self, rules: Sequence[Rule], *, fold: bool = False, explain: bool = False) -> None:
         self.settled = 0
-        self._groups = _grouped(rules)
+        self._groups = [_Group(anchor, [_Search(rule) for rule in members]) for anchor, members in _plan(tuple(rules))]
         self._folder = Folder() if fold else None
         self._explain = explain
         self._view = ""
         self._offsets = Offsets()
         self._end = 0
-        self._left = max((rule.left for rule in rules), default=0)
+        self._left = _left(tuple(rules))
         self._found: list[Span] = []
         self._lower: str | None = None
         self._deadline = 0.0
@@ -180,11 +192,10 @@ class RuleLane:
         self._found = []
         settled = len(view)
         for group in self._groups:
-            if not group.sleeps(view):
+            if not group.sleeps(view, final):
                 for search in group.searches:
                     self._advance(search, view, final)
-            if group.settled < settled:
-                settled = group.settled
+            settled = min(settled, group.settled)
         if final:
             self.settled = self._end
         elif settled < len(view):
@@ -252,11 +263,13 @@ class RuleLane:
                 if anchor is None:
                     return None
                 place = anchor.start()
-                for start in range(max(at, place - needs.anchor_at), place + 1):
+                first = place - needs.anchor_at
+                first = max(first, at)
+                for start in range(first, place + 1):
                     match = pattern.match(view, start)
                     if match is not None:
                         return match
-                tries -= 1 + place - max(at, place - needs.anchor_at)
+                tries -= 1 + place - first
                 at = place + 1
         elif needs.head is not None and needs.quick:
             while tries > 0:

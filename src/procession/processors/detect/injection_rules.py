@@ -173,7 +173,7 @@ _ADDRESSED_EN = (
     Rule("addressed-name", r"(?:^|[\[({\"'>:.*!-] ?)(?:(?:dear|hey|attention|to) )?(?:reviewer|reading|support|assistant|language|summary|answering) (?:model|ai|bot|assistant|agent|llm)[,:]", type="injection", score=0.5),
     Rule("fake-system", r"(?:^|[\n\[\"'>(*#] ?)(?:system|admin(?:istrator)?|developer|root|operator)(?: (?:note|message|notice|override|update|prompt|instruction|command))?\]?(?::| ?>)", type="system-override", score=0.4),
     Rule("template", r"<\|?/?(?:im_start|im_end|system|endoftext|assistant|user|begin_of_text|start_header_id|eot_id)\|?>|\[/?(?:inst|sys)\]|<</?sys>>|(?:^|\s)###? ?(?:system|instruction|new instructions?)\b", type="system-override", score=0.75),
-    Rule("agent-must", rf"\b(?:the |this |any )?(?:agent|assistant|ai|model|bot|llm|system) (?:must|shall|should|will|has to|is (?:required|ordered|instructed) to)(?: now| immediately| also)? (?!be\b)[a-z]{{1,24}}", type="injection", score=0.3),
+    Rule("agent-must", r"\b(?:the |this |any )?(?:agent|assistant|ai|model|bot|llm|system) (?:must|shall|should|will|has to|is (?:required|ordered|instructed) to)(?: now| immediately| also)? (?!be\b)[a-z]{1,24}", type="injection", score=0.3),
     Rule("call-function", r"\b(?:call|invoke|execute|run|use|trigger)(?: the)?(?: tool| function| command)? [`'\"]?[a-z]{1,24}(?:_[a-z]{1,24}){1,8}[`'\"]?(?: ?\(| tool| function)?", type="tool-exfiltration", score=0.35),
     Rule("comment", r"<!--[^>]{0,200}\b(?:ai|assistant|model|bot|system|agent|llm|instruction)s?\b", type="injection", score=0.3),
     Rule("hidden-text", r"\b(?:white|invisible|hidden|tiny) (?:text|font|letters)\b|\bfont-size: ?[01]|\bdisplay: ?none", type="injection", score=0.25),

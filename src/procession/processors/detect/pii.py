@@ -26,7 +26,7 @@ _NOT_WORD_AFTER = r"(?![A-Za-z0-9_])"
 # --- addresses of mail and of the web ----------------------------------------------
 
 _FILE_ENDINGS = frozenset(
-    "png jpg jpeg gif svg webp bmp ico css scss js mjs ts tsx jsx json yaml yml toml xml html htm pdf mp3 mp4 mov zip gz exe dll".split()
+    ["png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "ico", "css", "scss", "js", "mjs", "ts", "tsx", "jsx", "json", "yaml", "yml", "toml", "xml", "html", "htm", "pdf", "mp3", "mp4", "mov", "zip", "gz", "exe", "dll"]
 )
 _LOCAL = r"[A-Za-z0-9_\u00c0-\u024f]"
 _LOCAL_MORE = r"[A-Za-z0-9_.%+'&\u00c0-\u024f-]"
@@ -55,7 +55,7 @@ _EMAIL = (
     ),
     Rule(
         "email-spelled",  # eva [at] example [dot] net
-        rf"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{{0,40}} ?(?:\[at\]|\(at\)|\{{at\}}|<at>|\[ at \]|\( at \)|\[@\]|\(@\)) ?"
+        r"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{0,40} ?(?:\[at\]|\(at\)|\{at\}|<at>|\[ at \]|\( at \)|\[@\]|\(@\)) ?"
         r"[A-Za-z0-9-]{1,40}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?|\.)[A-Za-z0-9-]{2,40}){1,3}"
         + _NOT_WORD_AFTER,
         type="email",
