@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     figures: dict[str, Any] = {"speed": {}}
     for kind, file in found:
         measured = _MEASURES[kind](read_items(file))
-        scores = measured if isinstance(measured, dict) else {kind: measured}
+        scores: dict[str, Score | StreamScore] = measured if kind == "inbox" else {kind: measured}
         for guard, score in scores.items():
             name = guard if file.stem == guard else f"{file.stem}.{guard}" if kind == "inbox" else file.stem
             _show(file, guard, score, quiet=options.quiet)

@@ -29,9 +29,10 @@ def read_items(file: Path) -> Iterator[Item]:
                 item = json.loads(line)
             except ValueError as error:
                 raise ValueError(f"{file}, line {number}: {error}") from None
-            if not isinstance(item, dict):
+            if isinstance(item, dict):
+                yield item
+            else:
                 raise ValueError(f"{file}, line {number}: this is no object")
-            yield item
 
 
 def files_in(given: Path) -> list[tuple[str, Path]]:

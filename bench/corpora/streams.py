@@ -117,7 +117,8 @@ def _as_expected(item: Item, out: str, blocked: bool) -> bool:
     full = item.get("expected_full")
     if full is None:
         return True
-    own = (item.get("params") or {}).get("replacement", "[REDACTED]")
+    params: Mapping[str, Any] = item.get("params") or {}
+    own = str(params.get("replacement", "[REDACTED]"))
     pattern, at = "", 0
     for stand_in in _STAND_IN.finditer(full):
         pattern += re.escape(full[at : stand_in.start()])

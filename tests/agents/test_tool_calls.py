@@ -316,7 +316,7 @@ async def test_a_result_that_cannot_be_put_into_words_is_a_tool_error() -> None:
     def fail(result: object) -> object:
         raise ValueError(f"cannot show {result}")
 
-    secret = Tool(name="secret", execute=lambda args, ctx: "hunter2", to_model_output=fail)
+    secret: Tool[Any] = Tool(name="secret", execute=lambda args, ctx: "hunter2", to_model_output=fail)
     model = FakeModel([call_tool("secret"), "Sorry."])
     result = await Agent("a", model=model, tools=[secret]).generate("Go")
     assert result.text == "Sorry."

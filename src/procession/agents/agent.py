@@ -107,7 +107,7 @@ class Agent:
         Whether the processor lists are the same for every request.
         """
         lists = (self.input_processors, self.output_processors, self.error_processors)
-        return True not in map(callable, lists)
+        return not any(map(callable, lists))
 
     @property
     def workflow(self) -> Workflow[LoopState, LoopState]:

@@ -15,8 +15,8 @@ from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
-from procession.messages.serial import from_data
 from procession.messages.parts import StepStartPart
+from procession.messages.serial import from_data
 from procession.models.model import ModelRequest, ToolSpec
 from procession.processors.hooks import Hook
 from procession.steps.signals import Bail, Tripwire

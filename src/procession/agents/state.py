@@ -69,6 +69,7 @@ class LoopState:
     """
 
     __slots__ = (
+        "_usages",
         "api_retries",
         "attempt",
         "chain",
@@ -96,7 +97,6 @@ class LoopState:
         "system",
         "system_seen",
         "tripwire",
-        "_usages",
     )  # fmt: skip
 
     def __init__(
@@ -179,7 +179,8 @@ class LoopState:
         if not self.started:
             self.started = True
             self.system = self.messages.system(None)
-            await self.send(Start(self.scope.run_id, self.response_id, self.settings.agent_id))
+            if self.heard:
+                await self.send(Start(self.scope.run_id, self.response_id, self.settings.agent_id))
         else:
             if self.messages.system_messages is not self.system_seen:
                 self.messages.reset_untagged_system(self.system)

@@ -80,6 +80,8 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     Tell the reader that the run is over.
     """
     refresh_texts(state)
+    if not state.heard:
+        return state
     final = state.steps[-1].text if state.steps else ""
     await state.send(Finish(state.finish_reason, state.usage, final, state.scope.run_id))
     return state

@@ -238,7 +238,7 @@ class MessageList(ResponseStore):
         """
         Return the system messages of *tag*; the untagged ones without.
         """
-        return tuple(one for one in self._system if one.tag == tag)
+        return tuple([one for one in self._system if one.tag == tag])
 
     def add_system(self, messages: SystemInput | Sequence[SystemInput], tag: str | None = None) -> None:
         """

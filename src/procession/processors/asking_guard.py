@@ -128,14 +128,12 @@ class AskingGuard(TextGuard):
         chunk = ctx.chunk
         if type(chunk) is not TextDelta:
             return chunk
-        blocks: TextBlocks[list[str]] = TextBlocks.of(ctx, list[str])
-        blocks.block(chunk).append(chunk.text)
+        TextBlocks[list[str]].of(ctx, list[str]).block(chunk).append(chunk.text)
         return chunk if self.passes else None
 
     async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
-        blocks: TextBlocks[list[str]] = TextBlocks.of(ctx, list[str])
         out: list[Chunk] = []
-        for id, pieces in blocks.ended_by(ctx.chunk):
+        for id, pieces in TextBlocks[list[str]].of(ctx, list[str]).ended_by(ctx.chunk):
             with anyio.fail_after(self.timeout):
                 text = await self._whole(ctx, "".join(pieces))
             if text and not self.passes:

@@ -8,7 +8,7 @@ united, the strictest strategy counts, and every finding is still its own guard'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -169,7 +169,7 @@ class GuardGroup:
             raise
 
     @contextmanager
-    def _as(self, ctx: OutputStreamContext, guard: TextGuard) -> Iterator[None]:
+    def _as(self, ctx: OutputStreamContext, guard: TextGuard) -> Generator[None]:
         """
         Let *ctx* speak for *guard*: its id on what it reports, its callback told once.  A verdict stays the guard's.
         """

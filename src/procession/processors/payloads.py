@@ -75,7 +75,7 @@ class InputStepPayload(HookPayload):
         self.steps = steps
         self.retry_count = retry_count
         self.model = model
-        self.tools = tools if tools is not None else {}
+        self.tools: Mapping[str, Any] = tools if tools is not None else {}
         self.tool_choice = tool_choice
         self.active_tools = active_tools
         self.provider_options = provider_options

@@ -4,8 +4,8 @@ The strings inside a value that a tool returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias, TypeGuard
 
 __all__ = ["Path", "dumped", "replace_strings", "shown", "strings_in"]
 
@@ -29,6 +29,14 @@ def dumped(value: Any) -> Any:
     return value
 
 
+def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
+    return isinstance(value, (list, tuple, set, frozenset))
+
+
 def strings_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """
     Yield every string in *value* with its path, keys of mappings included.
@@ -39,13 +47,13 @@ def strings_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     value = dumped(value)
     if isinstance(value, str):
         yield path, value
-    elif isinstance(value, Mapping):
-        for key, inner in cast("Mapping[str, Any]", value).items():
+    elif _is_mapping(value):
+        for key, inner in value.items():
             if isinstance(key, str):
                 yield (*path, key, KEY), key
             yield from strings_in(inner, (*path, key))
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        for index, inner in enumerate(cast("list[Any]", value)):
+    elif _is_collection(value):
+        for index, inner in enumerate(value):
             yield from strings_in(inner, (*path, index))
 
 
@@ -60,21 +68,20 @@ def replace_strings(value: Any, change: Callable[[Path, str], str], path: Path =
     if isinstance(plain, str):
         return change(path, plain)
     made: Any
-    if isinstance(plain, Mapping):
-        items = cast("Mapping[str, Any]", plain)
+    if _is_mapping(plain):
         made = {}
         same = True
-        for key, inner in items.items():
+        for key, inner in plain.items():
             new_key = _fresh(change((*path, key, KEY), key), made) if isinstance(key, str) else key
             made[new_key] = replace_strings(inner, change, (*path, key))
             same = same and new_key == key and made[new_key] is inner
         return value if same else made
-    if isinstance(plain, (list, tuple, set, frozenset)):
-        inner_values = list(cast("list[Any]", plain))
+    if _is_collection(plain):
+        inner_values = list(plain)
         changed = [replace_strings(inner, change, (*path, index)) for index, inner in enumerate(inner_values)]
         if all(new is old for new, old in zip(changed, inner_values, strict=True)):
             return value
-        kind: Any = type(cast("Any", plain))
+        kind: Any = type(plain)
         return kind._make(changed) if hasattr(kind, "_make") else kind(changed)
     return value
 

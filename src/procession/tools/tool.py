@@ -102,7 +102,7 @@ class Tool(Value, Generic[Out], kw_only=True):
             args = _parsed(self.name, args)
         elif args is None:
             args = {}
-        if type(args) is not dict and not isinstance(args, Mapping):  # asking a dict what it is takes longer
+        if not isinstance(args, Mapping):
             raise ToolArgumentsError(self.name, [f"should be an object, not {type(args).__name__}"])
         given = cast("Mapping[str, Any]", args)
         if self.check is not None:

@@ -13,7 +13,7 @@ from tests.processors.samples import TEXTS
 from procession.messages.text.normalise import SAFE, Folder, Normaliser, Offsets, Profile, fold, is_emoji, normalise
 from procession.messages.text.segments import IDENTITY, begins_segment, last_segment, segments
 
-EVERY_TEXT = TEXTS | st.text(alphabet=st.characters(exclude_categories=("Cs",)), max_size=20)
+EVERY_TEXT = TEXTS | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,20 @@ def test_patterns_of_exponential_time_are_known() -> None:
     assert not reach_of(r"(?:ab)+c\d*").risky
 
 
+@pytest.mark.parametrize("pattern", [*PATTERNS, r"(?i)[a-z]\w+k", r"\w\s\w"])
+@given(text=st.text(alphabet="abck\u212a\u0130i \u0301\x1c\u00df\u1e9es\u017f-1'", max_size=16), more=st.text(alphabet="ak\u0301 1", max_size=4))
+def test_the_other_engine_may_see_more_letters(pattern: str, text: str, more: str) -> None:
+    """What is read of a pattern for the engine with time limits holds for that engine, not for the standard one."""
+    pytest.importorskip("regex")
+    rule = compile_pattern("one", pattern)
+    decided = rule.reach.undecided(text)
+    for start in range(decided):
+        now, later = rule.pattern.match(text, start), rule.pattern.match(text + more, start)
+        assert (now and now.span()) == (later and later.span())
+        head = rule.reach.needs.head
+        assert now is None or not now[0] or head is None or head.match(text, start)
+
+
 def test_without_the_engine_such_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no search can be stopped, a pattern that may never end is not accepted."""
     monkeypatch.setattr("procession.messages.text.patterns._regex_engine", lambda: None)

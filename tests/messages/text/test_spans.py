@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from procession.messages.text.spans import Span, covers, cut_out, resolve
 
+
+def a_span(start: int, size: int, type: str, score: float) -> Span:
+    """Return a span of *size* characters."""
+    return Span(start, start + size, type, type, score)
+
+
 SPANS = st.lists(
-    st.builds(
-        lambda start, size, type, score: Span(start, start + size, type, type, score),
-        st.integers(0, 30), st.integers(1, 12), st.sampled_from(["a", "b"]), st.floats(0, 1),
-    ),
-    max_size=8,
-)  # fmt: skip
+    st.builds(a_span, st.integers(0, 30), st.integers(1, 12), st.sampled_from(["a", "b"]), st.floats(0, 1)), max_size=8
+)
 
 
 @given(spans=SPANS)

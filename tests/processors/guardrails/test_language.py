@@ -30,8 +30,8 @@ def given(text: str) -> InputPayload:
 
 def note(payload: Any) -> Mapping[str, Any] | None:
     """Return what was noted on the message."""
-    found: Mapping[str, Any] | None = (payload.message_list.view()[0].metadata or {}).get("language_detection")
-    return found
+    metadata: Mapping[str, Any] = payload.message_list.view()[0].metadata or {}
+    return metadata.get("language_detection")
 
 
 @pytest.fixture

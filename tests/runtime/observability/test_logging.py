@@ -22,8 +22,16 @@ from procession.workflows.workflow import create_workflow
 SECRET = "the customer's words"
 
 
+@pytest.fixture(autouse=True)
+def unconfigured() -> Iterator[None]:
+    """Begin and end with a structlog that nobody has configured."""
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
+
+
 @pytest.fixture
-def lines() -> Iterator[list[Any]]:
+def lines() -> list[Any]:
     """Configure structlog so that each line is kept."""
     kept: list[Any] = []
 
@@ -32,8 +40,7 @@ def lines() -> Iterator[list[Any]]:
         raise structlog.DropEvent
 
     structlog.configure(processors=[keep])
-    yield kept
-    structlog.reset_defaults()
+    return kept
 
 
 def guard() -> Step[Any, Any]:

@@ -90,7 +90,7 @@ def _flat(seen: Normalised, made: tuple[str, ...], locate: Locate) -> View:
     if len(lowered) != len(text):
         lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
     if not _RUN_OF_BLANKS.search(lowered):
-        return View(lowered, made, lambda start, end: locate(*seen.span(start, end)))
+        return View(lowered, made, _through(seen, locate))
     pieces: list[str] = []
     places: list[int] = []
     at = 0
@@ -100,7 +100,19 @@ def _flat(seen: Normalised, made: tuple[str, ...], locate: Locate) -> View:
         at = blank.end()
     pieces.append(lowered[at:])
     places.extend(range(at, len(lowered)))
-    return View("".join(pieces), made, lambda start, end: locate(*seen.span(places[start], places[end - 1] + 1)))
+    inner = _through(seen, locate)
+
+    def through(start: int, end: int) -> tuple[int, int]:
+        return inner(places[start], places[end - 1] + 1)
+
+    return View("".join(pieces), made, through)
+
+
+def _through(seen: Normalised, locate: Locate) -> Locate:
+    def through(start: int, end: int) -> tuple[int, int]:
+        return locate(*seen.span(start, end))
+
+    return through
 
 
 _RUN_OF_BLANKS = re.compile(r"\s{2}|[^\S ]")
@@ -143,7 +155,11 @@ def _backwards(plain: View, made: tuple[str, ...]) -> View | None:
     if not _REVERSED.search(plain.text):
         return None
     size = len(plain.text)
-    return View(plain.text[::-1], (*made, "reversed"), lambda start, end: plain.locate(size - end, size - start))
+
+    def through(start: int, end: int) -> tuple[int, int]:
+        return plain.locate(size - end, size - start)
+
+    return View(plain.text[::-1], (*made, "reversed"), through)
 
 
 _STRINGS = re.compile(r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|\u201c([^\u201d\n]{1,200})\u201d")

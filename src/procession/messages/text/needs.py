@@ -43,11 +43,13 @@ _LATEST_ANCHOR = 66
 _FAR_ANCHOR = 24
 
 
-def needs_of(items: Any, flags: int) -> Needs:
+def needs_of(items: Any, flags: int, *, classes: bool = True) -> Needs:
     """
     Return what every match of the parsed pattern *items* has.
+
+    Without *classes* nothing is said of ``\\w`` and the like, since the engine that will search may see them otherwise.
     """
-    text, _, sure, _ = _head(list(items))
+    text, _, sure, _ = _head(list(items), classes)
     head = None
     if sure and len(text) <= _LONGEST_TEXT:
         head = re.compile(text, flags & (re.IGNORECASE | re.ASCII | re.DOTALL))
@@ -200,7 +202,7 @@ def _first_in(kind: str, value: Any, wanted: _Signs, latest: int) -> tuple[_Sign
             width = max(_width(arm) for arm in value[1])
             if not all(arm[0] for arm in arms):
                 return none, 0, width
-            return frozenset().union(*(arm[0] for arm in arms)), max(arm[1] for arm in arms), width
+            return none.union(*(arm[0] for arm in arms)), max(arm[1] for arm in arms), width
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             least, most, inner = value
             signs, place = _first(inner, wanted, latest) if least else (none, 0)
@@ -223,7 +225,7 @@ _CATEGORIES = {
 }  # fmt: skip
 
 
-def _head(items: list[Any]) -> tuple[str, int, int, bool]:
+def _head(items: list[Any], classes: bool) -> tuple[str, int, int, bool]:
     """
     Write the beginning of *items* as a pattern: its text, its greatest and its least width, whether that is all.
 
@@ -238,15 +240,15 @@ def _head(items: list[Any]) -> tuple[str, int, int, bool]:
         match kind:
             case "LITERAL":
                 text, width, sure = text + re.escape(chr(value)), width + 1, sure + 1
-            case "IN" if (written := _written(value)) is not None:
+            case "IN" if (written := _written(value, classes)) is not None:
                 text, width, sure = text + written, width + 1, sure + 1
             case "SUBPATTERN" if not value[1] and not value[2]:
-                inner, most, least, whole = _head(list(value[3]))
+                inner, most, least, whole = _head(list(value[3]), classes)
                 text, width, sure = text + inner, width + most, sure + least
                 if not whole:
                     return text, width, sure, False
             case "BRANCH":
-                arms = [_head(list(arm)) for arm in value[1]]
+                arms = [_head(list(arm), classes) for arm in value[1]]
                 whole = all(arm[3] for arm in arms)
                 if not whole and not all(arm[2] for arm in arms):
                     return text, width, sure, False
@@ -256,7 +258,7 @@ def _head(items: list[Any]) -> tuple[str, int, int, bool]:
                     return text, width, sure, False
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
                 fewest, times, inner_items = value
-                inner, most, least, whole = _head(list(inner_items))
+                inner, most, least, whole = _head(list(inner_items), classes)
                 if whole and width + most * int(times) <= _LONGEST_HEAD:
                     text += f"(?:{inner}){{{fewest},{times}}}"
                     width, sure = width + most * int(times), sure + least * int(fewest)
@@ -277,13 +279,13 @@ def _has_blank(kind: str, value: Any) -> bool:
     if kind == "LITERAL":
         return chr(value).isspace()
     if kind == "IN":
-        return any(str(op) == "LITERAL" and chr(code).isspace() for op, code in value) or _written(value) is None
+        return any(str(op) == "LITERAL" and chr(code).isspace() for op, code in value) or _written(value, True) is None
     if kind in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         return any(_has_blank(str(op), inner) for op, inner in value[2])
     return False
 
 
-def _written(items: Any) -> str | None:
+def _written(items: Any, classes: bool) -> str | None:
     out = ""
     for op, value in items:
         match str(op):
@@ -293,7 +295,7 @@ def _written(items: Any) -> str | None:
                 out += re.escape(chr(value))
             case "RANGE":
                 out += f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}"
-            case "CATEGORY" if str(value) in _CATEGORIES:
+            case "CATEGORY" if classes and str(value) in _CATEGORIES:
                 out += _CATEGORIES[str(value)]
             case _:
                 return None

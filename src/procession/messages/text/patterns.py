@@ -86,7 +86,7 @@ class Rule:
         self.score = score
         self.context_score = context_score
         self.replacement = replacement
-        self.reach: Reach = reach_of(source, flags)
+        self.reach: Reach = reach_of(source, flags, foreign=self.budgeted)
 
     @property
     def left(self) -> int:

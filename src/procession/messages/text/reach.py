@@ -93,19 +93,21 @@ BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, None, True)
 
 
 @lru_cache(maxsize=1024)
-def reach_of(pattern: str, flags: int = 0) -> Reach:
+def reach_of(pattern: str, flags: int = 0, *, foreign: bool = False) -> Reach:
     """
     Read how far *pattern* sees.  A pattern that the standard library cannot parse counts as unbounded.
+
+    *foreign* says that another engine will search, whose classes and cases need not be the standard library's.
 
     >>> reach_of(r"ABC-[0-9]{1,4}(?![0-9])").width
     9
     >>> reach_of(r"ABC-\\d+").bounded
     False
     """
-    return _read(pattern, flags, heads=True)
+    return _read(pattern, flags, heads=True, foreign=foreign)
 
 
-def _read(pattern: str, flags: int, *, heads: bool) -> Reach:
+def _read(pattern: str, flags: int, *, heads: bool, foreign: bool = False) -> Reach:
     if _OTHER_ENGINE.search(_PROPERTY.sub("", pattern)):
         return BLIND
     has_properties = _PROPERTY.search(pattern) is not None
@@ -118,7 +120,11 @@ def _read(pattern: str, flags: int, *, heads: bool) -> Reach:
     if has_properties:
         walk.characters = None
         walk.passable = set(_PROBES)
-    needs = needs_of(parsed, parsed.state.flags) if heads and not has_properties else NOTHING
+    any_case = bool(parsed.state.flags & re.IGNORECASE)
+    if foreign and any_case:
+        walk.characters = None
+    plain = not has_properties and not (foreign and any_case)
+    needs = needs_of(parsed, parsed.state.flags, classes=not foreign) if heads and plain else NOTHING
     return Reach(
         min(look, UNBOUNDED),
         min(walk.behind, UNBOUNDED),

@@ -233,11 +233,12 @@ class RuleLane:
                     continue
                 search.open_start, search.open_end = start, match.end()
             end = search.open_end
+            tail: Any = search.rule.tail
             while final or end + rule.tail_width <= len(view):
-                match = rule.tail.match(view, end)
-                if match is None or match.end() == end:
+                more: Any = tail.match(view, end)
+                if more is None or more.end() == end:
                     break
-                end = match.end()
+                end = more.end()
             else:
                 search.open_end = end
                 return

@@ -4,10 +4,12 @@ PIIDetector: personal data, found by form, and by a model where you give one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from procession.errors import ProcessorDefinitionError
+from procession.messages.text.patterns import Rule
 from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard
@@ -152,15 +154,13 @@ def _described(span: Span) -> dict[str, Any]:
     return {"type": span.type, "start": span.start, "end": span.end, "score": span.score}
 
 
-def _denied(deny: Mapping[str, str] | Collection[str]) -> tuple[Any, ...]:
+def _denied(deny: Mapping[str, str] | Collection[str]) -> tuple[Rule, ...]:
     """
     Make rules of values that are always reported: given alone, or with the type that they are.
     """
-    import re
-
-    from procession.messages.text.patterns import Rule
-
-    values = deny if isinstance(deny, Mapping) else dict.fromkeys(deny, "denied")
+    types: dict[str, str] = dict.fromkeys(deny, "denied")
+    if isinstance(deny, Mapping):
+        types.update(cast("Mapping[str, str]", deny))
     return tuple(
-        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type) for value, type in values.items() if value
+        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type) for value, type in types.items() if value
     )
