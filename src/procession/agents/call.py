@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from procession.agents.commit import commit_marks, drop_pending, log_not_saved
+from procession.agents.commit import commit_marks, log_not_saved
 from procession.agents.options import CallOptions
 from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.pipelines import Pipelines
@@ -100,7 +100,7 @@ class Call:
         try:
             outcome: RunResult[Any] = await run.start(state)
         except BaseException:  # the task is being cancelled
-            drop_pending(state.scope)
+            state.scope.give_up()
             raise
         state.scope.usage = state.scope.usage + state.usage
         error: ProcessionError | None = state.error

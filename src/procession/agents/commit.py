@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from procession.steps.scope import Outcome, RequestScope
 
-__all__ = ["commit_marks", "drop_pending", "log_not_saved"]
+__all__ = ["commit_marks", "log_not_saved"]
 
 
 async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
@@ -20,20 +20,7 @@ async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
         for mark in marks:
             await mark.commit(outcome)
     finally:
-        pending, scope.pending = scope.pending, []
-        for waiting in pending:
-            await waiting
-
-
-def drop_pending(scope: RequestScope) -> None:
-    """
-    Give up what callbacks left to be awaited: the run was cancelled.
-    """
-    pending, scope.pending = scope.pending, []
-    for waiting in pending:
-        close = getattr(waiting, "close", None)
-        if close is not None:
-            close()
+        await scope.settle()
 
 
 def log_not_saved(run_id: str, error: Exception) -> None:

@@ -7,12 +7,13 @@ text is judged once in a request: verdicts are kept by what the text says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import anyio
 
 from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.message import Message
 from procession.messages.text.spans import Region, resolve
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
@@ -90,39 +91,45 @@ class AskingGuard(TextGuard):
     # -- hooks
 
     async def _input_slowly(self, ctx: InputContext) -> None:
-        async def look() -> None:
-            for message in self.new_messages(ctx):
-                texts = self.texts_of(ctx, message)
-                found = {text: await self.regions_in(ctx, text) for text in texts.values()}
-                self.look_at(ctx, message, texts, found.__getitem__)
-
-        if self.enforces:
-            await look()
-        else:  # a monitor does not keep the run waiting: it is awaited at its end (D36)
-            ctx.scope.pending.append(self._beside(ctx, look))
-
-    async def _beside(self, ctx: HookContext[Any], look: Callable[[], Any]) -> None:
-        try:
-            with anyio.fail_after(self.timeout):
-                await look()
-        except Exception as error:
-            outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
-            ctx.report(f"{self.id} failed: {type(error).__name__}", None, outcome)
+        await self._now_or_beside(ctx, self._look_at_all(ctx, self.new_messages(ctx)))
 
     async def _result_slowly(self, ctx: OutputResultContext) -> None:
-        for message in tuple(ctx.view):
-            if message.role == "assistant":
-                texts = self.texts_of(ctx, message)
-                found = {text: await self.regions_in(ctx, text) for text in texts.values()}
-                self.look_at(ctx, message, texts, found.__getitem__)
+        answers = [message for message in ctx.view if message.role == "assistant"]
+        await self._now_or_beside(ctx, self._look_at_all(ctx, answers))
 
-    async def _tool_slowly(self, ctx: ToolResultContext) -> dict[str, Any] | None:
+    async def _tool_slowly(self, ctx: ToolResultContext) -> Any:
+        return await self._now_or_beside(ctx, self._look_into_all(ctx))
+
+    async def _look_at_all(self, ctx: HookContext[Any], messages: Iterable[Message]) -> None:
+        for message in messages:
+            texts = self.texts_of(ctx, message)
+            found = {text: await self.regions_in(ctx, text) for text in texts.values()}
+            self.look_at(ctx, message, texts, found.__getitem__)
+
+    async def _look_into_all(self, ctx: ToolResultContext) -> dict[str, Any] | None:
         found: dict[str, list[Region]] = {}
         for _, text in strings_in(ctx.result):
             if text not in found:
                 worth = len(text) >= _SHORTEST and any(character.isalpha() for character in text)
                 found[text] = await self.regions_in(ctx, text) if worth else self.regions(text)
         return self.look_into(ctx, found.__getitem__)
+
+    async def _now_or_beside(self, ctx: HookContext[Any], looking: Awaitable[Any]) -> Any:
+        """
+        Await *looking*; a monitor does not keep the run waiting and leaves it to be awaited at its end (D36).
+        """
+        if self.enforces:
+            return await looking
+        ctx.scope.pending.append(self._beside(ctx, looking))
+        return None
+
+    async def _beside(self, ctx: HookContext[Any], looking: Awaitable[Any]) -> None:
+        try:
+            with anyio.fail_after(self.timeout):
+                await looking
+        except Exception as error:
+            outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
+            ctx.report(f"{self.id} failed: {type(error).__name__}", None, outcome)
 
     async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
         chunk = ctx.chunk
@@ -135,7 +142,7 @@ class AskingGuard(TextGuard):
         out: list[Chunk] = []
         for id, pieces in TextBlocks[list[str]].of(ctx, list[str]).ended_by(ctx.chunk):
             with anyio.fail_after(self.timeout):
-                text = await self._whole(ctx, "".join(pieces))
+                text = await self._now_or_beside(ctx, self._whole(ctx, "".join(pieces)))
             if text and not self.passes:
                 out.append(TextDelta(text, id))
         return out

@@ -12,6 +12,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
+
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.text.spans import Span, resolve
 from procession.processors.contexts import OutputStreamContext
@@ -98,7 +100,8 @@ class GuardGroup:
             strict: list[Span] = []
             for guard in self.guards:
                 with self._as(ctx, guard):
-                    regions = await guard.regions_in(ctx, text)
+                    with anyio.fail_after(guard.timeout):
+                        regions = await guard.regions_in(ctx, text)
                     if guard.passes and regions:
                         guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
                 if not guard.passes:

@@ -170,12 +170,18 @@ class Run(Generic[In, Out]):
                     scope.cancel()
                     await anyio.lowlevel.checkpoint()
                 output = await self._engine.execute(plan, value, state)
+            if state.scope.pending:
+                await state.scope.settle()
         except BaseException as error:  # the task itself is being cancelled
+            state.scope.give_up()
             self._finish(Cancelled("", type(error).__name__))
             raise
         finally:
             self._scope = None
-        return self._finish(Cancelled("", "the run was cancelled") if scope.cancelled_caught else output)
+        if scope.cancelled_caught:
+            state.scope.give_up()
+            return self._finish(Cancelled("", "the run was cancelled"))
+        return self._finish(output)
 
     def _finish(self, output: Any) -> RunResult[Out]:
         state = self.state

@@ -26,6 +26,9 @@ __all__ = ["PENDING", "Pool", "asyncio_loop", "cancel_scope"]
 
 PENDING: Any = object()
 
+FEW = 4
+"""So few pieces get a worker each at once: three guards that wait should begin together, not one turn apart."""
+
 
 def asyncio_loop() -> asyncio.AbstractEventLoop | None:
     """
@@ -88,7 +91,7 @@ class Pool:
         """How many pieces have been started: always the first ones."""
         self.cancelled = False
         self._alive = 0
-        self._waiting = False
+        self._waiting = 0
         self._keys = 0
         self._scopes: dict[int, anyio.CancelScope] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -102,7 +105,7 @@ class Pool:
         """
         Whether some piece has not come to its end.
         """
-        return self._waiting or self._alive > 0
+        return self._waiting > 0 or self._alive > 0
 
     def grow(self) -> None:
         """
@@ -133,10 +136,10 @@ class Pool:
         self._loop = asyncio_loop()
         if self._loop is None and group is None:
             async with anyio.create_task_group() as self._group:
-                self._spawn()
+                self._begin()
         else:
             self._group = group
-            self._spawn()
+            self._begin()
             try:
                 while self.busy and not self.cancelled:
                     await self._signal.wait()
@@ -159,8 +162,12 @@ class Pool:
         while self.busy:
             await self._signal.wait()
 
+    def _begin(self) -> None:
+        for _ in range(min(self.count, self.limit) if self.count <= FEW else 1):
+            self._spawn()
+
     def _spawn(self) -> None:
-        self._waiting = True
+        self._waiting += 1
         key = self._keys = self._keys + 1
         if self._loop is not None:
             self._tasks[key] = self._loop.create_task(self._worker(key))
@@ -169,7 +176,7 @@ class Pool:
             self._group.start_soon(self._worker, key)
 
     async def _worker(self, key: int) -> None:
-        self._waiting = False
+        self._waiting -= 1
         self._alive += 1
         work, results, stopped = self.work, self.results, self.stopped
         base = copy_context()

@@ -93,6 +93,24 @@ class RequestScope:
         self.resources: dict[Any, Any] = {}
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
 
+    async def settle(self) -> None:
+        """
+        Await what callbacks have left to be awaited; they deal with their own errors.
+        """
+        pending, self.pending = self.pending, []
+        for waiting in pending:
+            await waiting
+
+    def give_up(self) -> None:
+        """
+        Drop what callbacks have left to be awaited: the request was cancelled.
+        """
+        pending, self.pending = self.pending, []
+        for waiting in pending:
+            close = getattr(waiting, "close", None)
+            if close is not None:
+                close()
+
     def state(self, processor_id: str) -> dict[str, Any]:
         """
         The state of one processor.

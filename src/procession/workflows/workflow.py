@@ -30,6 +30,7 @@ from procession.workflows.nodes import (
     step_node,
 )
 from procession.workflows.plan import Plan
+from procession.workflows.render.draw import DrawFormat, draw
 from procession.workflows.validate import find
 
 __all__ = ["Workflow", "WorkflowKind", "check", "create_workflow"]
@@ -56,15 +57,9 @@ class Workflow(Generic[In, Out]):
     )  # fmt: skip
 
     def __init__(
-        self,
-        id: str,
-        input_type: Any = None,
-        *,
-        kind: WorkflowKind = "default",
-        description: str = "",
-        reducers: Reducers | None = None,
-        source: str | None = None,
-    ) -> None:
+        self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
+        reducers: Reducers | None = None, source: str | None = None,
+    ) -> None:  # fmt: skip
         self.id = id
         self.input_type = input_type
         self.kind: WorkflowKind = kind
@@ -136,6 +131,15 @@ class Workflow(Generic[In, Out]):
         if self._committed:
             self._step = made
         return made
+
+    def draw(self, format: DrawFormat = "ascii", **options: Any) -> str:
+        """
+        Return a drawing as text: ``ascii``, ``mermaid``, ``dot`` or ``json``; see :func:`~.render.draw.draw`.
+        """
+        return draw(self, format, **options)
+
+    def __str__(self) -> str:
+        return self.draw().rstrip()
 
     def __repr__(self) -> str:
         return f"Workflow({self.id!r}, {len(self._nodes)} nodes)"
@@ -376,13 +380,9 @@ def create_workflow(
     reducers: Reducers | None = None,
 ) -> Workflow[Any, Any]: ...  # fmt: skip
 def create_workflow(
-    id: str,
-    input_type: Any = None,
-    *,
-    kind: WorkflowKind = "default",
-    description: str = "",
+    id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None,
-) -> Workflow[Any, Any]:
+) -> Workflow[Any, Any]:  # fmt: skip
     """
     Begin a workflow whose input is an *input_type*; ``kind="processor"`` marks one made of processors.
 

@@ -9,6 +9,7 @@ from tests.processors.kit import passed, through
 from tests.processors.streams import context, texts
 
 from procession.errors import ProcessorDefinitionError
+from procession.messages.chunks import TextDelta, TextEnd
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
@@ -130,8 +131,6 @@ async def test_a_streamed_block_is_judged_once() -> None:
     guard = PIIDetector(model=model, redaction="placeholder")
     scope = RequestScope()
     ctx = context(guard, scope)
-    from procession.messages.chunks import TextDelta, TextEnd
-
     for text in ("Hello Bo", "b, mail bob@exam", "ple.com"):
         ctx.note(TextDelta(text))
         assert await guard.process_output_stream(ctx) is None
@@ -172,6 +171,22 @@ async def test_a_monitor_with_a_model_does_not_keep_the_run_waiting() -> None:
     for waiting in scope.pending:
         await waiting
     assert [violation.outcome for violation in scope.violations] == ["would_block"]
+
+
+async def test_a_monitor_with_a_model_watches_streams_and_tools() -> None:
+    """Streamed text and results of tools pass untouched; the verdicts come later."""
+    scope = RequestScope()
+    guard = PIIDetector(model=FakeModel([NAME, NAME]), mode="monitor")
+    ctx = context(guard, scope)
+    ctx.note(TextDelta("Hello Bob"))
+    assert await guard.process_output_stream(ctx) is ctx.chunk
+    ctx.chunk = TextEnd()
+    assert await guard.flush_output_stream(ctx) == []
+    payload = ToolResultPayload(MessageList(), tool_name="t", tool_call_id="1", result={"who": "it was Bob"})
+    assert (await passed(payload, guard, scope=scope)).result == {"who": "it was Bob"}
+    for waiting in scope.pending:
+        await waiting
+    assert [violation.outcome for violation in scope.violations] == ["would_block", "would_block"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from procession.processors.options import some_of
 from procession.processors.text_guard import Mode, Phase, TextGuard
 from procession.processors.violation import OnViolation
 
-__all__ = ["RegexFilter"]
+__all__ = ["RegexFilter", "RegexFilterProcessor"]
 
 _BACK_REFERENCE = re.compile(r"\$(\$|&|[0-9]{1,2}|<\w+>)")
 
@@ -161,6 +161,10 @@ class RegexFilter(TextGuard):
                 one["value"] = piece.text
             redactions.append(one)
         return {"strategy": self.strategy, **where, "redactions": redactions}
+
+
+RegexFilterProcessor = RegexFilter
+"""The documents' name."""
 
 
 def _filler(match: Any, text: str) -> Callable[[re.Match[str]], str]:
