@@ -66,7 +66,9 @@ def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) ->
         print(f"{file.name}: {score.items} streams, {score.leaks} leak, {score.wrong} wrong, {score.skipped} skipped")
     else:
         print(f"{file.name}, {guard}: {score.items} items, {score.us_per_kb:.0f} us/KB")
-        print(f"  {'tier':<6} {'type':<16} {'precision':>9} {'recall':>9} {'F1':>9} {'right':>6} {'missed':>6} {'wrong':>6} {'left':>5}")
+        print(
+            f"  {'tier':<6} {'type':<16} {'precision':>9} {'recall':>9} {'F1':>9} {'right':>6} {'missed':>6} {'wrong':>6} {'left':>5}"
+        )
         for tier in sorted(score.tiers):
             rows = [("all", score.tiers[tier]), *sorted(score.types[tier].items())]
             for type, one in rows:
@@ -94,9 +96,17 @@ def _as_json(guard: str, score: Score | StreamScore) -> dict[str, Any]:
             out[tier] = {"accuracy": round(count.precision, 4), "items": count.right + count.wrong}
         elif guard == "injection":
             harmless = count.wrong + count.clean
-            out[tier] = {**count.as_json(), "false_positive_rate": round(count.wrong / harmless, 4) if harmless else 0.0}
+            out[tier] = {
+                **count.as_json(),
+                "false_positive_rate": round(count.wrong / harmless, 4) if harmless else 0.0,
+            }
         else:
-            out[tier] = {**count.as_json(), "by_type": {type: one.as_json() for type, one in sorted(score.types[tier].items()) if type != "nothing"}}
+            out[tier] = {
+                **count.as_json(),
+                "by_type": {
+                    type: one.as_json() for type, one in sorted(score.types[tier].items()) if type != "nothing"
+                },
+            }
     return out
 
 

@@ -71,7 +71,9 @@ def _guard(name: str, params: Mapping[str, Any]) -> Any:
         case "regex-redact":
             patterns = params.get("patterns") or [params["pattern"]]
             replacement = params.get("replacement", "[REDACTED]")
-            rules = [{"name": str(number), "pattern": one, "replacement": replacement} for number, one in enumerate(patterns)]
+            rules = [
+                {"name": str(number), "pattern": one, "replacement": replacement} for number, one in enumerate(patterns)
+            ]
             return RegexFilter(rules=rules, strategy="redact", stream_carryover_size=1)
         case "regex-block":
             return RegexFilter(rules=[{"name": "pattern", "pattern": params["pattern"]}])

@@ -18,7 +18,14 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
 from procession.processors.utility.unicode import UnicodeNormalizer
 
-__all__ = ["measure_inbox", "measure_injection", "measure_language", "measure_pii", "measure_secrets", "measure_unicode"]
+__all__ = [
+    "measure_inbox",
+    "measure_injection",
+    "measure_language",
+    "measure_pii",
+    "measure_secrets",
+    "measure_unicode",
+]
 
 T = TypeVar("T")
 SECRET = ("api-key",)

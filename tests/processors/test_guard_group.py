@@ -42,7 +42,9 @@ class Shouting(TextGuard):
 
 def together(guards: Sequence[TextGuard], text: str) -> str:
     """Hide what any of *guards* finds in the whole text."""
-    spans = [span.replace(source=guard.id) for guard in guards for region in guard.regions(text) for span in region.members]
+    spans = [
+        span.replace(source=guard.id) for guard in guards for region in guard.regions(text) for span in region.members
+    ]
     by_id = {guard.id: guard for guard in guards}
     return cut_out(
         text,
@@ -52,7 +54,11 @@ def together(guards: Sequence[TextGuard], text: str) -> str:
 
 
 TEXTS_WITH_CODES = st.lists(
-    TEXTS | st.sampled_from(["ABC-123", "order X9", "see AB12 4242 4242 4242 4242", "DE12", "a1", " ", "HELLO", "mail Z1@example.com"]), max_size=4
+    TEXTS
+    | st.sampled_from(
+        ["ABC-123", "order X9", "see AB12 4242 4242 4242 4242", "DE12", "a1", " ", "HELLO", "mail Z1@example.com"]
+    ),
+    max_size=4,
 ).map("".join)
 
 

@@ -52,7 +52,33 @@ GUARDS = {
 }
 PATTERN_TEXTS = st.lists(
     st.sampled_from(
-        ["ABC-1", "ABC", "-12", "xyy", "xy", "z", " z ", "<b>", "</b>", "<", "foo", "bar1", "bar", "foo ", "aaa", "aa", "quick", "qu", "\n", " ", "secret", "sec", "ret", " santa", "A"]
+        [
+            "ABC-1",
+            "ABC",
+            "-12",
+            "xyy",
+            "xy",
+            "z",
+            " z ",
+            "<b>",
+            "</b>",
+            "<",
+            "foo",
+            "bar1",
+            "bar",
+            "foo ",
+            "aaa",
+            "aa",
+            "quick",
+            "qu",
+            "\n",
+            " ",
+            "secret",
+            "sec",
+            "ret",
+            " santa",
+            "A",
+        ]
     ),
     max_size=14,
 ).map("".join)

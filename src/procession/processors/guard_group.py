@@ -209,5 +209,3 @@ def _own(pieces: Sequence[Piece], source: str) -> Iterator[Piece]:
         for region in resolve(span for span in piece.region.members if span.source == source):
             start = region.start - piece.start
             yield Piece(piece.text[start : start + region.end - region.start], region.start, region)
-
-

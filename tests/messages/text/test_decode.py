@@ -57,7 +57,11 @@ def test_every_view_leads_back(text: str) -> None:
 def test_flags_and_ordinary_codes_are_left_alone() -> None:
     """The flag of a region, a hash and a random key hold no text."""
     flag = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsct") + "\U000e007f"
-    for text in (f"go {flag}", "42f5fa229d4f62a0290c9d174e373bdb76b2ca917b4c5d21718cde22967e79f2", "AAAAC3NzaC1lZDI1NTE5AAAAIeajzV6xuRXLAsfm"):
+    for text in (
+        f"go {flag}",
+        "42f5fa229d4f62a0290c9d174e373bdb76b2ca917b4c5d21718cde22967e79f2",
+        "AAAAC3NzaC1lZDI1NTE5AAAAIeajzV6xuRXLAsfm",
+    ):
         assert [view.made for view in views(text) if view.made] == []
 
 

@@ -49,7 +49,9 @@ def test_normalising_is_done_once(text: str) -> None:
     assert normalise(once).text == once
 
 
-@given(text=EVERY_TEXT, profile=st.sampled_from([SAFE, Profile(strip_invisible=False, collapse="whitespace", trim=True)]))
+@given(
+    text=EVERY_TEXT, profile=st.sampled_from([SAFE, Profile(strip_invisible=False, collapse="whitespace", trim=True)])
+)
 def test_offsets_lead_back(text: str, profile: Profile) -> None:
     """Every character of the view comes from a stretch of the text, in order, and spans of one are spans of the other."""
     for seen in (normalise(text, profile), fold(text)):

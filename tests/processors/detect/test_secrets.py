@@ -18,13 +18,25 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "secret",
     [
-        "gh" + "p_" + BODY, "github" + "_pat_" + BODY, "gl" + "pat-" + BODY[:20], "xo" + "xb-163529686656-4376351867247-" + BODY[:24],
-        "s" + "k-proj-" + BODY, "s" + "k-ant-api03-" + BODY, "s" + "k_live_" + BODY[:24], "AK" + "IAUW45YDESOK72LLSD", "np" + "m_" + BODY,
-        "h" + "f_" + BODY, "SG" + "." + BODY[:22] + "." + BODY, "AI" + "za" + BODY[:35], "3386554225:AA" + BODY[:33],
-        "dop" + "_v1_" + "d1b61b4b171b2f3a9f889eeaf77ee09a4496e0ed7afceaa86dc3f3464849a845", "shp" + "at_d1f7c3a0579f09222a2bed27a584d21b",
-        "hv" + "s." + BODY, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjdXN0LTQwOTE3In0.QcT7xl2cwC6dT0ctPVnaaw",
+        "gh" + "p_" + BODY,
+        "github" + "_pat_" + BODY,
+        "gl" + "pat-" + BODY[:20],
+        "xo" + "xb-163529686656-4376351867247-" + BODY[:24],
+        "s" + "k-proj-" + BODY,
+        "s" + "k-ant-api03-" + BODY,
+        "s" + "k_live_" + BODY[:24],
+        "AK" + "IAUW45YDESOK72LLSD",
+        "np" + "m_" + BODY,
+        "h" + "f_" + BODY,
+        "SG" + "." + BODY[:22] + "." + BODY,
+        "AI" + "za" + BODY[:35],
+        "3386554225:AA" + BODY[:33],
+        "dop" + "_v1_" + "d1b61b4b171b2f3a9f889eeaf77ee09a4496e0ed7afceaa86dc3f3464849a845",
+        "shp" + "at_d1f7c3a0579f09222a2bed27a584d21b",
+        "hv" + "s." + BODY,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjdXN0LTQwOTE3In0.QcT7xl2cwC6dT0ctPVnaaw",
     ],
-)  # fmt: skip
+)
 def test_vendors_keys(secret: str) -> None:
     """Keys with a vendor's prefix are found wherever they stand, and whole."""
     assert found(f"it is {secret}, rotated.") == [secret]
@@ -43,9 +55,12 @@ def test_vendors_keys(secret: str) -> None:
         ("the password is hunter2!x", "hunter2!x"),
         ("curl -u admin:S3cr3tpw https://x.example", "S3cr3tpw"),
         ("AWS_SECRET_ACCESS_KEY=g5QjWV1mKaUyvBPs0jSO2Jkf08MMF1ulMMCw3XVy", "g5QjWV1mKaUyvBPs0jSO2Jkf08MMF1ulMMCw3XVy"),
-        ("https://x.example/c?sv=1&sig=Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4MTIz%3D", "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4MTIz%3D"),
+        (
+            "https://x.example/c?sv=1&sig=Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4MTIz%3D",
+            "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4MTIz%3D",
+        ),
     ],
-)  # fmt: skip
+)
 def test_values_in_their_place(text: str, secret: str) -> None:
     """Passwords in addresses, settings and headers are found without what stands around them."""
     assert secret in found(text)
@@ -54,13 +69,28 @@ def test_values_in_their_place(text: str, secret: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "api_key=YOUR_API_KEY", "password=changeme", "TOKEN=${TOKEN}", "SECRET=<your-secret-here>", "password = ********", "s" + "k_live_xxxxxxxxxxxxxxxxxxxxxxxx",
-        "postgres://USER:PASSWORD@HOST:5432/DBNAME", "AK" + "IAIOSFODNN7EXAMPLE", "pk" + "_live_Xj675eVq30XYqaNUDqN9Nifp", "password: required", "token: refresh",
-        "secret: santa", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIeajzV6xuRXLAsfmhVwlva/byCSE", "sha256 42f5fa229d4f62a0290c9d174e373bdb76b2ca917b4c5d21718cde22967e79f2",
-        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIES2A5e7sA\n-----END CERTIFICATE-----", "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
-        "token = get_token(user)", "password=os.environ['PW']", "my password does not work", "bearer of bad news",
+        "api_key=YOUR_API_KEY",
+        "password=changeme",
+        "TOKEN=${TOKEN}",
+        "SECRET=<your-secret-here>",
+        "password = ********",
+        "s" + "k_live_xxxxxxxxxxxxxxxxxxxxxxxx",
+        "postgres://USER:PASSWORD@HOST:5432/DBNAME",
+        "AK" + "IAIOSFODNN7EXAMPLE",
+        "pk" + "_live_Xj675eVq30XYqaNUDqN9Nifp",
+        "password: required",
+        "token: refresh",
+        "secret: santa",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIeajzV6xuRXLAsfmhVwlva/byCSE",
+        "sha256 42f5fa229d4f62a0290c9d174e373bdb76b2ca917b4c5d21718cde22967e79f2",
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIES2A5e7sA\n-----END CERTIFICATE-----",
+        "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7",
+        "token = get_token(user)",
+        "password=os.environ['PW']",
+        "my password does not work",
+        "bearer of bad news",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_secret(text: str) -> None:
     """Placeholders, references, publishable and public keys, certificates, hashes and data are clean."""
     assert found(text) == []

@@ -44,13 +44,20 @@ def offline() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (ENGLISH, "en"), (FRENCH, "fr"), ("Guten Tag, meine Bestellung ist nicht angekommen.", "de"), ("先週注文したライトがまだ届きません。", "ja"),
-        ("我上个月退回的路由器,退款还没到账。", "zh"), ("안녕하세요. 주문한 물건이 아직 도착하지 않았습니다.", "ko"), ("Здравствуйте, где мой заказ?", "ru"),
-        ("שלום, קיבלתי היום את המדפסת", "he"), ("Hi 你们好,我上周 order 的那个 hub 一直没有 tracking number", "zh"),
+        (ENGLISH, "en"),
+        (FRENCH, "fr"),
+        ("Guten Tag, meine Bestellung ist nicht angekommen.", "de"),
+        ("先週注文したライトがまだ届きません。", "ja"),
+        ("我上个月退回的路由器,退款还没到账。", "zh"),
+        ("안녕하세요. 주문한 물건이 아직 도착하지 않았습니다.", "ko"),
+        ("Здравствуйте, где мой заказ?", "ru"),
+        ("שלום, קיבלתי היום את המדפסת", "he"),
+        ("Hi 你们好,我上周 order 的那个 hub 一直没有 tracking number", "zh"),
         ('The sticker says "Nur für den Gebrauch in trockenen Räumen" and I cannot read it.', "en"),
-        ("Traceback:\n```\nimport os\n```\nMeine App startet nicht mehr, was soll ich tun?", "de"), ("Ｈｅｌｌｏ ｔｈｅｒｅ, how are you doing today?", "en"),
+        ("Traceback:\n```\nimport os\n```\nMeine App startet nicht mehr, was soll ich tun?", "de"),
+        ("Ｈｅｌｌｏ ｔｈｅｒｅ, how are you doing today?", "en"),
     ],
-)  # fmt: skip
+)
 def test_languages(text: str, code: str) -> None:
     """The language that carries the text is told, whatever is quoted, pasted or spelled oddly in it."""
     scores = FastLanguage().find(text).scores
@@ -58,7 +65,9 @@ def test_languages(text: str, code: str) -> None:
 
 
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("text", ["", "OK", "48213", "👍👍🎉", "...?? :-(", "\u200b\u2800 ", "#4539148803436460 / 2024-06-03 / 2x"])
+@pytest.mark.parametrize(
+    "text", ["", "OK", "48213", "👍👍🎉", "...?? :-(", "\u200b\u2800 ", "#4539148803436460 / 2024-06-03 / 2x"]
+)
 def test_what_has_too_few_letters_is_in_no_language(text: str) -> None:
     """Below a dozen letters nobody can tell."""
     assert FastLanguage().find(text).scores == {}
@@ -106,7 +115,9 @@ async def test_a_model_can_decide() -> None:
     assert noted is not None
     assert (noted["iso_code"], noted["confidence"]) == ("fr", 0.95)
     english = FakeModel('{"iso_code": "en", "confidence": 0.99}')
-    noted = note(await passed(given(ENGLISH), LanguageDetector(model=english, strategy="block", target_languages=["en"])))
+    noted = note(
+        await passed(given(ENGLISH), LanguageDetector(model=english, strategy="block", target_languages=["en"]))
+    )
     assert noted is not None
     assert (noted["confidence"], noted["is_target_language"]) == (0.95, True)
     unsure = FakeModel('{"iso_code": "fr", "confidence": 0.4}')
@@ -144,7 +155,13 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 def test_names_and_codes() -> None:
     """Languages are known by name or code, with or without a region."""
-    assert [language_code(name) for name in ("English", " german ", "pt-BR", "zh_Hant", "xx")] == ["en", "de", "pt", "zh", "xx"]
+    assert [language_code(name) for name in ("English", " german ", "pt-BR", "zh_Hant", "xx")] == [
+        "en",
+        "de",
+        "pt",
+        "zh",
+        "xx",
+    ]
     assert same_language("nb", "no")
     assert same_language("fil", "tl")
     assert not same_language("en", "de")

@@ -36,12 +36,19 @@ def text_of(payload: Any) -> str:
 @pytest.mark.parametrize(
     ("type", "text", "mask"),
     [
-        ("email", "bob@example.com", "b*b@*******.com"), ("email", "ab@example.co.uk", "***@*******.co.uk"), ("phone", "555-123-4567", "XXX-XXX-4567"),
-        ("credit-card", "4111111111111111", "************1111"), ("ssn", "123-45-6789", "***-**-6789"), ("name", "Bob Smith", "B*******h"),
-        ("uuid", "7c9e6679-7425", "********-****"), ("crypto-wallet", "3J98t1WpEZ73CNmQ", "3J98********CNmQ"), ("iban", "GB33 BUKB 2020", "GB** **** 2020"),
-        ("api-key", "s" + "k-123456789012", "********"), ("name", "Al", "**"),
+        ("email", "bob@example.com", "b*b@*******.com"),
+        ("email", "ab@example.co.uk", "***@*******.co.uk"),
+        ("phone", "555-123-4567", "XXX-XXX-4567"),
+        ("credit-card", "4111111111111111", "************1111"),
+        ("ssn", "123-45-6789", "***-**-6789"),
+        ("name", "Bob Smith", "B*******h"),
+        ("uuid", "7c9e6679-7425", "********-****"),
+        ("crypto-wallet", "3J98t1WpEZ73CNmQ", "3J98********CNmQ"),
+        ("iban", "GB33 BUKB 2020", "GB** **** 2020"),
+        ("api-key", "s" + "k-123456789012", "********"),
+        ("name", "Al", "**"),
     ],
-)  # fmt: skip
+)
 def test_masks(type: str, text: str, mask: str) -> None:
     """A mask leaves enough to recognise a value, and never the whole of it."""
     assert redacted(text, type, "mask") == mask
@@ -77,7 +84,9 @@ async def test_block_names_types_only() -> None:
 
 def test_allow_and_deny() -> None:
     """Allowed values are never reported, denied ones always, in any case."""
-    guard = PIIDetector(redaction="placeholder", allow=["Support@Example.com"], deny={"Project Heron": "project", "4711": "code"})
+    guard = PIIDetector(
+        redaction="placeholder", allow=["Support@Example.com"], deny={"Project Heron": "project", "4711": "code"}
+    )
     assert guard.guard("support@example.com, eva@example.net, project heron, 4711 and 47110") == (
         "support@example.com, [EMAIL], [PROJECT], [CODE] and 47110"
     )
@@ -86,12 +95,17 @@ def test_allow_and_deny() -> None:
 
 def test_types_can_be_chosen() -> None:
     """Only the wanted types are hidden."""
-    assert PIIDetector(detection_types=["email"], redaction="placeholder").guard("a@b.co 4242 4242 4242 4242") == "[EMAIL] 4242 4242 4242 4242"
+    assert (
+        PIIDetector(detection_types=["email"], redaction="placeholder").guard("a@b.co 4242 4242 4242 4242")
+        == "[EMAIL] 4242 4242 4242 4242"
+    )
 
 
 async def test_a_secret_in_a_tool_result_is_hidden() -> None:
     """Results of tools are guarded as input is."""
-    payload = ToolResultPayload(MessageList(), tool_name="t", tool_call_id="1", result={"log": "token " + "gh" + "p_" + "A1b2C3d4E5" * 4})
+    payload = ToolResultPayload(
+        MessageList(), tool_name="t", tool_call_id="1", result={"log": "token " + "gh" + "p_" + "A1b2C3d4E5" * 4}
+    )
     assert (await passed(payload, PIIDetector(redaction="placeholder"))).result == {"log": "token [API-KEY]"}
 
 
@@ -103,7 +117,9 @@ async def test_a_model_is_asked_besides_the_rules() -> None:
     """What a model finds is hidden with what rules find; where it stands is looked up, as models count badly."""
     model = FakeModel(NAME)
     scope = RequestScope()
-    out = await passed(given("Bob is bob@example.com, ask Bob"), PIIDetector(model=model, redaction="placeholder"), scope=scope)
+    out = await passed(
+        given("Bob is bob@example.com, ask Bob"), PIIDetector(model=model, redaction="placeholder"), scope=scope
+    )
     assert text_of(out) == "[NAME] is [EMAIL], ask [NAME]"
     request: ModelRequest = model.requests[0]
     assert "Bob is bob@example.com" in request.messages[1].text
@@ -116,13 +132,18 @@ async def test_a_model_that_fails_closes_the_guard() -> None:
     run = await through(given("hello there"), PIIDetector(model=FakeModel("no json")))
     assert run.tripwire is not None
     assert run.tripwire.metadata == {"kind": "guard_failed"}
-    assert text_of(await passed(given("hello there"), PIIDetector(model=FakeModel("no json"), strategy="warn"))) == "hello there"
+    assert (
+        text_of(await passed(given("hello there"), PIIDetector(model=FakeModel("no json"), strategy="warn")))
+        == "hello there"
+    )
 
 
 async def test_a_verdict_without_places_stands_for_the_whole_text() -> None:
     """A model that is sure and cannot say where is believed: nothing of the text goes on."""
     model = FakeModel('{"categories": [{"type": "address", "score": 0.9}]}')
-    assert text_of(await passed(given("I live there"), PIIDetector(model=model, redaction="placeholder"))) == "[ADDRESS]"
+    assert (
+        text_of(await passed(given("I live there"), PIIDetector(model=model, redaction="placeholder"))) == "[ADDRESS]"
+    )
 
 
 async def test_a_streamed_block_is_judged_once() -> None:
@@ -160,7 +181,10 @@ async def test_a_detector_of_your_own() -> None:
             at = text.find("Mara Voss")
             return Verdict({"name": 1.0}, (Span(at, at + 9, "name"),)) if at >= 0 else Verdict()
 
-    assert text_of(await passed(given("ask Mara Voss"), PIIDetector(detector=Dictionary(), redaction="placeholder"))) == "ask [NAME]"
+    assert (
+        text_of(await passed(given("ask Mara Voss"), PIIDetector(detector=Dictionary(), redaction="placeholder")))
+        == "ask [NAME]"
+    )
 
 
 async def test_a_monitor_with_a_model_does_not_keep_the_run_waiting() -> None:

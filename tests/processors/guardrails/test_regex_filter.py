@@ -48,8 +48,11 @@ async def test_redactions_are_reported_with_their_places() -> None:
     detail = scope.violations[0].detail
     assert (detail["messageId"], detail["partIndex"]) == ("m", 0)
     assert [(one["rule"], one["index"], one["value"]) for one in detail["redactions"]] == [
-        ("email", 0, "a@b.co"), ("ssn", 7, "123-45-6789"), ("credit-card", 19, "4111 1111 1111 1111"), ("phone", 39, "+1 (555) 123-4567"),
-    ]  # fmt: skip
+        ("email", 0, "a@b.co"),
+        ("ssn", 7, "123-45-6789"),
+        ("credit-card", 19, "4111 1111 1111 1111"),
+        ("phone", 39, "+1 (555) 123-4567"),
+    ]
     scope = RequestScope()
     await passed(given("a@b.co"), RegexFilter(presets=["pii"], strategy="redact"), scope=scope)
     assert "a@b.co" not in repr(scope.violations)
@@ -58,7 +61,10 @@ async def test_redactions_are_reported_with_their_places() -> None:
 async def test_overlapping_rules_are_named() -> None:
     """Where rules overlap the longest match owns the place, and the report lists all of them."""
     scope = RequestScope()
-    rules = [{"name": "long", "pattern": "abcdef", "replacement": "<long>"}, {"name": "late", "pattern": "efgh", "replacement": "<late>"}]
+    rules = [
+        {"name": "long", "pattern": "abcdef", "replacement": "<long>"},
+        {"name": "late", "pattern": "efgh", "replacement": "<late>"},
+    ]
     out = await passed(given("xx abcdefgh yy"), RegexFilter(rules=rules, strategy="redact"), scope=scope)
     assert out.message_list.view()[0].text == "xx <long> yy"
     assert scope.violations[0].detail["redactions"][0]["overlappingRules"] == ["long", "late"]
@@ -66,7 +72,9 @@ async def test_overlapping_rules_are_named() -> None:
 
 def test_replacements_may_refer_to_groups() -> None:
     """``$1``, ``$<name>``, ``$&`` and ``$$`` stand for what they do in replacements elsewhere; unknown ones stay."""
-    guard = RegexFilter(rules=[{"name": "x", "pattern": r"(?P<who>\w+)@(\d+)", "replacement": "$2 $<who> $& $$ $9"}], strategy="redact")
+    guard = RegexFilter(
+        rules=[{"name": "x", "pattern": r"(?P<who>\w+)@(\d+)", "replacement": "$2 $<who> $& $$ $9"}], strategy="redact"
+    )
     assert guard.guard("bob@12") == "12 bob bob@12 $ $9"
 
 
@@ -74,20 +82,31 @@ def test_the_carryover_is_a_least() -> None:
     """Under redact so many characters are held back at least; with 1 what the rules need."""
     text = ["the code is AB", "C-123 and more text", " end"]
     assert stream(RegexFilter(rules=[CODE], strategy="redact"), text).pieces == ["the code is <code> and more text end"]
-    assert stream(RegexFilter(rules=[CODE], strategy="redact", stream_carryover_size=1), text).pieces[0] == "the code is "
+    assert (
+        stream(RegexFilter(rules=[CODE], strategy="redact", stream_carryover_size=1), text).pieces[0] == "the code is "
+    )
     assert stream(RegexFilter(rules=[CODE], strategy="redact"), ["x" * 200]).pieces == ["x" * 72, "x" * 128]
 
 
 def test_patterns_may_be_compiled_and_flagged() -> None:
     """A compiled pattern keeps its flags; flags can be given too."""
-    assert RegexFilter(rules=[{"name": "a", "pattern": re.compile("ab", re.IGNORECASE)}], strategy="redact").guard("AB") == "[REDACTED]"
-    assert RegexFilter(rules=[{"pattern": "ab", "flags": re.IGNORECASE}], strategy="redact").guard("xAB") == "x[REDACTED]"
+    assert (
+        RegexFilter(rules=[{"name": "a", "pattern": re.compile("ab", re.IGNORECASE)}], strategy="redact").guard("AB")
+        == "[REDACTED]"
+    )
+    assert (
+        RegexFilter(rules=[{"pattern": "ab", "flags": re.IGNORECASE}], strategy="redact").guard("xAB") == "x[REDACTED]"
+    )
 
 
 def test_patterns_of_the_other_engine_work() -> None:
     """With the guard extra Unicode properties may be used, and hold back no more than they must."""
     pytest.importorskip("regex")
-    guard = RegexFilter(rules=[{"name": "cyrillic", "pattern": r"\p{Cyrillic}{2,8}", "replacement": "#"}], strategy="redact", stream_carryover_size=1)
+    guard = RegexFilter(
+        rules=[{"name": "cyrillic", "pattern": r"\p{Cyrillic}{2,8}", "replacement": "#"}],
+        strategy="redact",
+        stream_carryover_size=1,
+    )
     assert stream(guard, list("see привет ok")).text == "see # ok"
 
 

@@ -190,7 +190,9 @@ def _joined_strings(seen: Normalised, made: tuple[str, ...], locate: Locate) -> 
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_-])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ ,:]?){12,}(?![0-9A-Fa-f])")
-_HEX_SIGN = re.compile(r"[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}")
+_HEX_SIGN = re.compile(
+    r"[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}"
+)
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+._-]){0,400}(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+._-]{0,40}){3,}")
 _ENTITIES = re.compile(r"(?:&#?[A-Za-z0-9]{1,8};[^&\n]{0,40}){3,}")
 _ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}[ -~]{0,12}?){4,}")

@@ -11,31 +11,51 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from procession.messages.value import Value
-
 __all__ = ["NOTHING", "Needs", "needs_of"]
 
 
-class Needs(Value):
+class Needs:
     """
     What every match of a pattern has.
     """
 
-    head: re.Pattern[str] | None
-    """What it begins with, where that says something."""
-    quick: bool
-    """Whether searching for the head is much faster than searching for the pattern."""
-    literals: tuple[tuple[str, ...], ...]
-    """Groups of strings: it has one of each group."""
-    any_case: bool
-    """Whether these may be in any case; they are in lower case then."""
-    anchor: re.Pattern[str] | None
-    """Rare characters of which it has one near its beginning."""
-    anchor_at: int
-    """The last place, from its beginning, at which the first of these stands."""
+    __slots__ = ("_head", "anchor", "anchor_at", "any_case", "flags", "head_source", "literals", "quick")
+
+    def __init__(
+        self,
+        head_source: str | None = None,
+        flags: int = 0,
+        *,
+        literals: tuple[tuple[str, ...], ...] = (),
+        anchor: re.Pattern[str] | None = None,
+        anchor_at: int = 0,
+    ) -> None:
+        self.head_source = head_source
+        """A pattern of what it begins with, where that says something."""
+        self.flags = flags
+        self.any_case = bool(flags & re.IGNORECASE)
+        """Whether literals may be in any case; they are in lower case then."""
+        self.quick = head_source is not None and not self.any_case and head_source[0] not in "(^$"
+        """Whether searching for the head is much faster than searching for the pattern."""
+        self.literals = literals
+        """Groups of strings: it has one of each group."""
+        self.anchor = anchor
+        """Rare characters of which it has one near its beginning."""
+        self.anchor_at = anchor_at
+        """The last place, from its beginning, at which the first of these stands."""
+        self._head: re.Pattern[str] | None = None
+
+    @property
+    def head(self) -> re.Pattern[str] | None:
+        """
+        The head, compiled when it is first sought.
+        """
+        if self._head is None and self.head_source is not None:
+            self._head = re.compile(self.head_source, self.flags)
+        return self._head
 
 
-NOTHING = Needs(None, False, (), False, None, 0)
+NOTHING = Needs()
 _LONGEST_HEAD = 128
 _TELLING_HEAD = 3
 _LONGEST_TEXT = 6000
@@ -50,21 +70,17 @@ def needs_of(items: Any, flags: int, *, classes: bool = True) -> Needs:
     Without *classes* nothing is said of ``\\w`` and the like, since the engine that will search may see them otherwise.
     """
     text, _, sure, _ = _head(list(items), classes)
-    head = None
-    if sure and len(text) <= _LONGEST_TEXT:
-        head = re.compile(text, flags & (re.IGNORECASE | re.ASCII | re.DOTALL))
     any_case = bool(flags & re.IGNORECASE)
     groups = [group for group in _groups(items) if _worth(group) > 1]
     if any_case:
         groups = [tuple(literal.lower() for literal in group) for group in groups]
     anchor, anchor_at = _anchor(items, any_case)
     return Needs(
-        head,
-        head is not None and not any_case and text[0] not in "(^$",
-        tuple(sorted(groups, key=_worth, reverse=True)[:3]),
-        any_case,
-        anchor,
-        anchor_at,
+        text if sure and len(text) <= _LONGEST_TEXT else None,
+        flags & (re.IGNORECASE | re.ASCII | re.DOTALL),
+        literals=tuple(sorted(groups, key=_worth, reverse=True)[:3]),
+        anchor=anchor,
+        anchor_at=anchor_at,
     )
 
 

@@ -38,8 +38,34 @@ class Rule:
     """
 
     __slots__ = (
-        "budgeted", "check", "context", "context_literals", "context_only", "context_score", "group", "measure", "name", "near", "pattern", "reach",
-        "replacement", "score", "tail", "tail_width", "trim", "type", "unless",
+        "_context",
+        "_context_literals",
+        "_context_source",
+        "_engine",
+        "_flags",
+        "_pattern",
+        "_reach",
+        "_source",
+        "_tail",
+        "_tail_source",
+        "_tail_width",
+        "_unless",
+        "_unless_source",
+        "budgeted",
+        "check",
+        "context_only",
+        "context_score",
+        "group",
+        "has_context",
+        "has_tail",
+        "has_unless",
+        "measure",
+        "name",
+        "near",
+        "replacement",
+        "score",
+        "trim",
+        "type",
     )  # fmt: skip
 
     def __init__(
@@ -66,27 +92,99 @@ class Rule:
         self.name = name
         self.type = type if type is not None else name
         if isinstance(pattern, str):
-            source = pattern
+            self._source, self._flags = pattern, flags
         else:
-            source, flags = pattern.pattern, (pattern.flags & ~re.UNICODE) | flags
-        self.pattern: Any = engine.compile(source, flags)
+            self._source, self._flags = pattern.pattern, (pattern.flags & ~re.UNICODE) | flags
+        self._engine = engine
         self.budgeted = engine is not re
         """Whether a search can be given a time limit."""
         self.group = group
         self.check = check
         self.measure = measure
         self.trim = trim
-        self.tail: Any = engine.compile(tail, flags) if tail is not None else None
-        self.tail_width = reach_of(tail, flags).width if tail is not None else 0
-        self.context = re.compile(context, re.IGNORECASE) if context is not None else None
-        self.context_only = context_only
-        self.context_literals = reach_of(context, re.IGNORECASE).needs.literals if context_only and context else ()
-        self.unless = re.compile(unless, re.IGNORECASE) if unless is not None else None
         self.near = near if context is not None or unless is not None else 0
         self.score = score
         self.context_score = context_score
+        self.context_only = context_only
         self.replacement = replacement
-        self.reach: Reach = reach_of(source, flags, foreign=self.budgeted)
+        self.has_tail = tail is not None
+        self.has_context = context is not None
+        self.has_unless = unless is not None
+        self._tail_source, self._context_source, self._unless_source = tail or "", context or "", unless or ""
+        # Many rules are made and few are needed, so that patterns are read and compiled when they are.
+        self._pattern: Any = None
+        self._tail: Any = None
+        self._context: Any = None
+        self._unless: Any = None
+        self._reach: Reach | None = None
+        self._tail_width = -1
+        self._context_literals: tuple[tuple[str, ...], ...] | None = None
+
+    @property
+    def pattern(self) -> Any:
+        """
+        The compiled pattern.
+        """
+        if self._pattern is None:
+            self._pattern = self._engine.compile(self._source, self._flags)
+        return self._pattern
+
+    @property
+    def tail(self) -> Any:
+        """
+        The compiled pattern that goes on after a match.
+        """
+        if self._tail is None:
+            self._tail = re.compile(self._tail_source, self._flags)
+        return self._tail
+
+    @property
+    def tail_width(self) -> int:
+        """
+        How many characters one step of the tail may look at.
+        """
+        if self._tail_width < 0:
+            self._tail_width = reach_of(self._tail_source, self._flags).width if self.has_tail else 0
+        return self._tail_width
+
+    @property
+    def context(self) -> re.Pattern[str]:
+        """
+        The compiled words.
+        """
+        if self._context is None:
+            self._context = re.compile(self._context_source, re.IGNORECASE)
+        found: re.Pattern[str] = self._context
+        return found
+
+    @property
+    def context_literals(self) -> tuple[tuple[str, ...], ...]:
+        """
+        What a text must have somewhere for its words to be in it, if they must.
+        """
+        if self._context_literals is None:
+            wanted = self.context_only and self.has_context
+            self._context_literals = reach_of(self._context_source, re.IGNORECASE).needs.literals if wanted else ()
+        return self._context_literals
+
+    @property
+    def unless(self) -> re.Pattern[str]:
+        """
+        The compiled words that speak against it.
+        """
+        if self._unless is None:
+            self._unless = re.compile(self._unless_source, re.IGNORECASE)
+        found: re.Pattern[str] = self._unless
+        return found
+
+    @property
+    def reach(self) -> Reach:
+        """
+        How far the pattern sees.
+        """
+        if self._reach is None:
+            self._reach = reach_of(self._source, self._flags, foreign=self.budgeted)
+        return self._reach
 
     @property
     def left(self) -> int:
@@ -100,7 +198,7 @@ class Rule:
         """
         Whether the rule decides within so many characters, or at the next character that it cannot step over.
         """
-        bounded_tail = self.tail is None or self.tail_width < UNBOUNDED
+        bounded_tail = not self.has_tail or self.tail_width < UNBOUNDED
         return bounded_tail and (self.reach.bounded or self.reach.steps is not None or bool(self.reach.breaks))
 
     def __repr__(self) -> str:
@@ -132,6 +230,7 @@ def compile_pattern(name: str, pattern: str | re.Pattern[str], *, flags: int = 0
     engine = _regex_engine()
     try:
         rule = Rule(name, pattern, flags=flags, engine=engine if engine is not None else re, **options)
+        _ = rule.pattern  # compiled now, so that what is wrong with it is said now
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"pattern {name!r} is no regular expression: {error}") from None
     except Exception as error:  # regex.error is no re.error

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from procession.messages.text.needs import NOTHING, Needs, needs_of
-from procession.messages.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,25 +32,36 @@ _OTHER_ENGINE = re.compile(r"\\[pPXRKLNGm]|\(\?[|R&0-9r]|\[\[:|\{[^{}]*[idse][<=
 _PROPERTY = re.compile(r"\\[pP](?:\{[^{}]*\}|\w)")
 
 
-class Reach(Value):
+class Reach:
     """
     How far a pattern sees.
     """
 
-    width: int
-    """How many characters an attempt may look at, from where it begins; ``UNBOUNDED`` for no limit."""
-    behind: int
-    """How many characters before its beginning it may look at."""
-    steps: str | None
-    """All characters that it can step over, or ``None`` where they are too many to list."""
-    breaks: str
-    """Common characters that it cannot step over."""
-    needs: Needs
-    """What every match has."""
-    head: Reach | None
-    """How far one has to see to know whether it has its beginning."""
-    risky: bool
-    """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
+    __slots__ = ("_head", "behind", "breaks", "needs", "risky", "steps", "width")
+
+    def __init__(self, width: int, behind: int, steps: str | None, breaks: str, needs: Needs, risky: bool) -> None:
+        self.width = width
+        """How many characters an attempt may look at, from where it begins; ``UNBOUNDED`` for no limit."""
+        self.behind = behind
+        """How many characters before its beginning it may look at."""
+        self.steps = steps
+        """All characters that it can step over, or ``None`` where they are too many to list."""
+        self.breaks = breaks
+        """Common characters that it cannot step over."""
+        self.needs = needs
+        """What every match has."""
+        self.risky = risky
+        """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
+        self._head: Reach | None = None
+
+    @property
+    def head(self) -> Reach | None:
+        """
+        How far one has to see to know whether a match has its beginning; read when it is first asked for.
+        """
+        if self._head is None and self.needs.head_source is not None:
+            self._head = _read(self.needs.head_source, self.needs.flags, heads=False)
+        return self._head
 
     @property
     def bounded(self) -> bool:
@@ -81,14 +91,13 @@ class Reach(Value):
             near = needs.anchor.search(text, found)
             place = near.start() if near is not None else size
             found = max(found, min(place, size) - needs.anchor_at)
-        if self.head is not None and found < size:
-            assert needs.head is not None
+        if needs.head is not None and self.head is not None and found < size:
             begun = needs.head.search(text, found)
             found = max(found, min(self.head.undecided(text), begun.start() if begun is not None else size))
         return min(found, size)
 
 
-BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, None, True)
+BLIND = Reach(UNBOUNDED, UNBOUNDED, None, "", NOTHING, True)
 """Of a pattern that cannot be read."""
 
 
@@ -131,7 +140,6 @@ def _read(pattern: str, flags: int, *, heads: bool, foreign: bool = False) -> Re
         None if walk.characters is None else "".join(sorted(walk.characters)),
         "".join(probe for probe in _PROBES if probe not in walk.passable),
         needs,
-        _read(needs.head.pattern, needs.head.flags & ~re.UNICODE, heads=False) if needs.head is not None else None,
         walk.risky,
     )
 
@@ -284,7 +292,9 @@ def _cases(character: str) -> frozenset[str]:
     extra: dict[int, tuple[int, ...]] = importlib.import_module("re._casefix")._EXTRA_CASES
     low = {character, character.lower(), character.upper().lower()}
     low |= {chr(other) for one in tuple(low) if len(one) == 1 for other in extra.get(ord(one), ())}
-    found = low | {one.upper() for one in low} | {"\u0130", "\u0131"} if "i" in low else low | {one.upper() for one in low}
+    found = (
+        low | {one.upper() for one in low} | {"\u0130", "\u0131"} if "i" in low else low | {one.upper() for one in low}
+    )
     if "k" in low:
         found.add("\u212a")
     return frozenset(one for one in found if len(one) == 1)

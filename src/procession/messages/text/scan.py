@@ -13,7 +13,8 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from procession.messages.text.normalise import Folder, Offsets
+from procession.messages.text.normalise import Folder
+from procession.messages.text.offsets import Offsets
 from procession.messages.text.spans import Span
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class RuleLane:
                 if start >= end:
                     search.at = match.end() if match.end() > match.start() else match.start() + 1
                     continue
-                if rule.tail is None:
+                if not rule.has_tail:
                     size = rule.measure(view[start:end]) if rule.measure is not None else end - start
                     accepted = self._settle(rule, view, start, start + size)
                     if not accepted:
@@ -254,7 +255,7 @@ class RuleLane:
             return None
         if rule.context_literals and not self._explain and not self._has(rule.context_literals, view, True):
             return None
-        pattern = rule.pattern
+        pattern: Any = rule.pattern
         if rule.budgeted:
             return pattern.search(view, at, timeout=max(self._deadline - time.monotonic(), 0.001))
         tries = _TRIES + (len(view) - at) // _TRIES
@@ -309,10 +310,10 @@ class RuleLane:
         rejected = ""
         if rule.check is not None and not rule.check(view[start:end]):
             rejected = getattr(rule.check, "__name__", "check")
-        elif rule.unless is not None and rule.unless.search(view, near, start):
+        elif rule.has_unless and rule.unless.search(view, near, start):
             rejected = "context"
         score = rule.score
-        if rule.context is not None and (not rejected or self._explain):
+        if rule.has_context and (not rejected or self._explain):
             if rule.context.search(view, near, start):
                 score = rule.context_score
             elif rule.context_only:
@@ -380,5 +381,3 @@ class FindLane:
             self._pieces = [known[spare:]]
             self._base += spare
         return found
-
-

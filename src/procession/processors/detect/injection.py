@@ -17,8 +17,8 @@ from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import find_spans
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
-from procession.processors.detect.injection_languages import OTHER_SCRIPTS
 from procession.processors.detect.injection_rules import INJECTION_RULES
+from procession.processors.detect.injection_scripts import OTHER_SCRIPTS
 
 __all__ = ["INJECTION_TYPES", "InjectionRules"]
 
@@ -27,24 +27,32 @@ INJECTION_TYPES = (
 )  # fmt: skip
 """Ways in which a text may attack."""
 
-_HIDDEN = frozenset({"leet", "spaced", "reversed", "joined", "base64", "hex", "percent", "entities", "escapes", "tags", "confusables"})
+_HIDDEN = frozenset(
+    {"leet", "spaced", "reversed", "joined", "base64", "hex", "percent", "entities", "escapes", "tags", "confusables"}
+)
 _HIDDEN_SCORE = 0.4
 _STRONG = 0.5
 _MENTIONED = 0.3
 """What is left of a sign that is only mentioned: quoted as what somebody says, or as an example."""
 
 _QUOTED = re.compile(
-    r"\"[^\"\n]{1,240}\"|\u201c[^\u201d\n]{1,240}\u201d|\u201e[^\u201c\u201d\n]{1,240}[\u201c\u201d]|\u00ab[^\u00bb\n]{1,240}\u00bb"
-    r"|\u300c[^\u300d\n]{1,240}\u300d|\u300e[^\u300f\n]{1,240}\u300f|(?<!\w)'[^'\n]{3,240}'(?!\w)|\u2018[^\u2019\n]{3,240}\u2019(?!\w)"
+    r"\"[^\"\n]{1,240}\"|\u201c[^\u201d\n]{1,240}\u201d|\u201e[^\u201c\u201d\n]{1,240}[\u201c\u201d]"
+    r"|\u00ab[^\u00bb\n]{1,240}\u00bb"
+    r"|\u300c[^\u300d\n]{1,240}\u300d|\u300e[^\u300f\n]{1,240}\u300f|(?<!\w)'[^'\n]{3,240}'(?!\w)"
+    r"|\u2018[^\u2019\n]{3,240}\u2019(?!\w)"
 )
 _REPORTED = re.compile(
-    r"\b(?:say(?:s|ing)?|said|reads?|typ(?:e[sd]?|ing)|wr(?:ite|ites|iting|ote|itten)|like|called|phrases?|such as|e\.g\.|quot(?:e|ing)|mean|asks?|shouts?|text)\b"
-    r"|\b(?:dec[ií]a|dice|dicen|escrib\w+|sagt\w*|schreib\w*|schrieb|steht|stand|wie|dit|disait|écri\w+|comme|scriv\w+|dice|come|escrev\w+|dizia)\b"
+    r"\b(?:say(?:s|ing)?|said|reads?|typ(?:e[sd]?|ing)|wr(?:ite|ites|iting|ote|itten)|like|called|phrases?|such as"
+    r"|e\.g\.|quot(?:e|ing)|mean|asks?|shouts?|text)\b"
+    r"|\b(?:dec[ií]a|dice|dicen|escrib\w+|sagt\w*|schreib\w*|schrieb|steht|stand|wie|dit|disait|écri\w+|comme"
+    r"|scriv\w+|dice|come|escrev\w+|dizia)\b"
     r"|сказать|\bпис\w+|напис\w+|\bпиш\w+|говор\w+|يقول|كتب|مثل|लिख|कह|(?:写|寫|说|說|喊|输入|輸入|打出|叫|道)[^\w]{0,3}\Z"
 )
 _TEACHING = re.compile(
-    r"\b(?:courses?|class(?:es|room)?|lessons?|teach\w*|workshops?|awareness|lectures?|students?|school|novel\w*|story|chapter|comic|character|blog|article|research\w*|paper"
-    r"|prompt injections?|(?<![.@\w-])examples?|what does|meaning|review(?:er)? (?:that|wrote)|abuse|reporting|curso|clase|ejemplo|aviso|kurs\w*|unterricht|beispiel\w*|roman|schule|cours|exemple|élèves|corso|esempio|aula)\b"
+    r"\b(?:courses?|class(?:es|room)?|lessons?|teach\w*|workshops?|awareness|lectures?|students?|school|novel\w*"
+    r"|story|chapter|comic|character|blog|article|research\w*|paper"
+    r"|prompt injections?|(?<![.@\w-])examples?|what does|meaning|review(?:er)? (?:that|wrote)|abuse|reporting|curso"
+    r"|clase|ejemplo|aviso|kurs\w*|unterricht|beispiel\w*|roman|schule|cours|exemple|élèves|corso|esempio|aula)\b"
     r"|урок\w*|кружок|курс\w*|пример\w*|课|課|老师|老師|学生|例子|同人誌|漫画|小説|授業|場面|درس|مثال|دورة|पाठ|उदाहरण|कक्षा|수업|예시|소설"
 )
 _SAID_AFTER = re.compile(r"\A ?(?:と(?:叫|言|書|話|いう|返)|라고|이라고|などと)")

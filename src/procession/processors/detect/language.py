@@ -64,7 +64,8 @@ def same_language(one: str, other: str) -> bool:
 _LEAST_OF_A_SCRIPT = 4
 """Letters that suffice where the script names the language."""
 _CODE = re.compile(
-    r"```.*?```|`[^`\n]*`|https?://\S+|www\.\S+|[\w.+-]+@[\w.-]+|<[^>\n]{1,200}>|\b\w*[\d_/\\]\w*\b|^[ >|]*[\w.-]+ ?[=:]{1,2} ?\S*$|^>[^\n]*$",
+    r"```.*?```|`[^`\n]*`|https?://\S+|www\.\S+|[\w.+-]+@[\w.-]+|<[^>\n]{1,200}>|\b\w*[\d_/\\]\w*\b|^[ >"
+    r"|]*[\w.-]+ ?[=:]{1,2} ?\S*$|^>[^\n]*$",
     re.MULTILINE | re.DOTALL,
 )
 _SIGNS = re.compile("[!-&(-@\\[-`{-~\u00a1-\u00bf\u2010-\u2018\u201a-\u2027\u2030-\u205e\u3001-\u3004\u3008-\u303f]+")
@@ -84,7 +85,8 @@ _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 """Scripts that one language has, or nearly, the more telling ones first."""
 _ROMANISED_HINDI = re.compile(
-    r"\b(?:hai|hain|nahi|nahin|kya|kyu|kyun|aap|mera|meri|mujhe|bhai|kar(?:o|na|do)|raha|rahe|rahi|gaya|gaye|abhi|tak|aur|ka|ki|ke|ko|se|mein|wapas|paise|log|din|bol|jayega|nhi|toh|bhi|yaar|kab)\b"
+    r"\b(?:hai|hain|nahi|nahin|kya|kyu|kyun|aap|mera|meri|mujhe|bhai|kar(?:o|na|do)|raha|rahe|rahi|gaya|gaye|abhi|tak"
+    r"|aur|ka|ki|ke|ko|se|mein|wapas|paise|log|din|bol|jayega|nhi|toh|bhi|yaar|kab)\b"
 )
 
 
@@ -132,7 +134,9 @@ class FastLanguage:
         return Verdict({code: score})
 
 
-_QUOTED = re.compile(r"\"[^\"\n]{8,400}\"|\u201c[^\u201d\n]{8,400}\u201d|\u201e[^\u201c\u201d\n]{8,400}[\u201c\u201d]|\u00ab[^\u00bb\n]{8,400}\u00bb")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{8,400}\"|\u201c[^\u201d\n]{8,400}\u201d|\u201e[^\u201c\u201d\n]{8,400}[\u201c\u201d]|\u00ab[^\u00bb\n]{8,400}\u00bb"
+)
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile("[a-z]", re.IGNORECASE)
 

@@ -65,7 +65,10 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
         ),
         Rule(
             "phone-trunk",  # 0171/39 200 47, 020 7946 0958
-            _NOT_PRECEDED + _NO_DATE + r"(?:\(0[1-9][0-9]{0,4}\)|0[1-9][0-9]{0,5})(?:[ ./-]{1,3}[0-9]{1,8}){1,5}" + _NOT_FOLLOWED,
+            _NOT_PRECEDED
+            + _NO_DATE
+            + r"(?:\(0[1-9][0-9]{0,4}\)|0[1-9][0-9]{0,5})(?:[ ./-]{1,3}[0-9]{1,8}){1,5}"
+            + _NOT_FOLLOWED,
             type="phone",
             check=national,
             unless=r"(?<![0-9])[0-9]{4} \Z",

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.text.patterns import Rule
-from procession.processors.detect import checks, words
+from procession.processors.detect import checks, identities, words
 from procession.processors.detect.phones import REGIONS, phone_rules
 from procession.processors.detect.secrets import SECRETS
 from procession.processors.detect.wallets import bech32, bitcoin_address, ethereum_address
@@ -26,7 +26,38 @@ _NOT_WORD_AFTER = r"(?![A-Za-z0-9_])"
 # --- addresses of mail and of the web ----------------------------------------------
 
 _FILE_ENDINGS = frozenset(
-    ["png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "ico", "css", "scss", "js", "mjs", "ts", "tsx", "jsx", "json", "yaml", "yml", "toml", "xml", "html", "htm", "pdf", "mp3", "mp4", "mov", "zip", "gz", "exe", "dll"]
+    [
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "svg",
+        "webp",
+        "bmp",
+        "ico",
+        "css",
+        "scss",
+        "js",
+        "mjs",
+        "ts",
+        "tsx",
+        "jsx",
+        "json",
+        "yaml",
+        "yml",
+        "toml",
+        "xml",
+        "html",
+        "htm",
+        "pdf",
+        "mp3",
+        "mp4",
+        "mov",
+        "zip",
+        "gz",
+        "exe",
+        "dll",
+    ]
 )
 _LOCAL = r"[A-Za-z0-9_\u00c0-\u024f]"
 _LOCAL_MORE = r"[A-Za-z0-9_.%+'&\u00c0-\u024f-]"
@@ -44,30 +75,35 @@ _EMAIL = (
     Rule(
         "email",
         rf"(?<![A-Za-z0-9_.%+\u00c0-\u024f-]){_LOCAL}(?:{_LOCAL_MORE}{{0,62}}[A-Za-z0-9_+\u00c0-\u024f-])?"
-        rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]|[.-][A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
+        rf"@(?:{_LABEL}\.){{1,4}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,40}})(?![A-Za-z0-9_\u00c0-\u024f]"
+        rf"|[.-][A-Za-z0-9]|:[A-Za-z0-9_~-]{{1,40}}/)",
         check=no_file_name,
         unless=r"://[^\s/@]{0,60}\Z",
     ),
     Rule(
         "email-cyrillic",
-        r"(?<![\w.+-])[\u0400-\u04ffA-Za-z0-9][\u0400-\u04ffA-Za-z0-9_.+-]{0,62}@(?:[\u0400-\u04ffA-Za-z0-9-]{1,40}\.){1,4}[\u0400-\u04ff]{2,12}(?!\w)",
+        r"(?<![\w.+-])[\u0400-\u04ffA-Za-z0-9][\u0400-\u04ffA-Za-z0-9_.+-]{0,62}@"
+        r"(?:[\u0400-\u04ffA-Za-z0-9-]{1,40}\.){1,4}[\u0400-\u04ff]{2,12}(?!\w)",
         type="email",
     ),
     Rule(
         "email-spelled",  # eva [at] example [dot] net
-        r"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{0,40} ?(?:\[at\]|\(at\)|\{at\}|<at>|\[ at \]|\( at \)|\[@\]|\(@\)) ?"
-        r"[A-Za-z0-9-]{1,40}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?|\.)[A-Za-z0-9-]{2,40}){1,3}"
-        + _NOT_WORD_AFTER,
+        r"(?i)(?<![A-Za-z0-9_.%+-])[A-Za-z0-9][A-Za-z0-9_.+-]{0,40} ?(?:\[at\]|\(at\)|\{at\}|<at>|\[ at \]|\( at \)"
+        r"|\[@\]|\(@\)) ?"
+        r"[A-Za-z0-9-]{1,40}(?:(?: ?[\[({<] ?(?:dot|\.) ?[\])}>] ?|\.)[A-Za-z0-9-]{2,40}){1,3}" + _NOT_WORD_AFTER,
         type="email",
         score=0.9,
     ),
 )
 
-_URL_CHARACTER = r"[^\s<>\"'`()\[\]{}|\\^\u2026\u00ab\u00bb\u2018-\u201f\u2039\u203a\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3]"
+_URL_CHARACTER = (
+    r"[^\s<>\"'`()\[\]{}|\\^\u2026\u00ab\u00bb\u2018-\u201f\u2039\u203a\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3]"
+)
 _URL = (
     Rule(
         "url",
-        rf"(?i)(?<![A-Za-z0-9+.-])(?:https?|ftps?|sftp|wss?|ssh|git|mongodb(?:\+srv)?|postgres(?:ql)?|mysql|rediss?|amqps?)://{_URL_CHARACTER}{{2}}",
+        rf"(?i)(?<![A-Za-z0-9+.-])(?:https?|ftps?|sftp|wss?|ssh|git|mongodb(?:\+srv)?|postgres(?:ql)?|mysql|rediss?"
+        rf"|amqps?)://{_URL_CHARACTER}{{2}}",
         tail=rf"{_URL_CHARACTER}|\([^\s()<>\"]{{0,60}}\)|\[[^\s\[\]<>\"]{{0,60}}\]",
         trim=".,;:!?*_-",
     ),
@@ -130,7 +166,8 @@ _IP = (
     ),
     Rule(
         "ipv6",
-        r"(?<![A-Za-z0-9_:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4})?(?![A-Za-z0-9_:])",
+        r"(?<![A-Za-z0-9_:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{1,4})?"
+        r"(?![A-Za-z0-9_:])",
         type="ip-address",
         check=ipv6,
         score=0.9,
@@ -139,7 +176,8 @@ _IP = (
 _UUID = (
     Rule(
         "uuid",
-        r"(?<![0-9A-Za-z-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z]|-[0-9A-Za-z])",
+        r"(?<![0-9A-Za-z-])[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z]"
+        r"|-[0-9A-Za-z])",
     ),
 )
 
@@ -150,13 +188,16 @@ _CARD = (
     Rule(
         "credit-card",
         r"(?<![0-9A-Za-z_])(?<![0-9][.,-])"
-        rf"(?:[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{1,4}}(?:{_SEPARATOR}[0-9]{{1,3}})?"
+        rf"(?:[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{1,4}}"
+        rf"(?:{_SEPARATOR}[0-9]{{1,3}})?"
         rf"|[0-9]{{4}}{_SEPARATOR}[0-9]{{6}}{_SEPARATOR}[0-9]{{4,5}})(?![0-9A-Za-z_]|[.,-][0-9])",
         check=checks.card_number,
     ),
     Rule(
         "credit-card-16",  # where other digits follow: an expiry date, a security code
-        rf"(?<![0-9A-Za-z_])(?<![0-9][.,-])[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}(?![0-9A-Za-z_]|-[0-9]|[.][0-9])",
+        rf"(?<![0-9A-Za-z_])"
+        rf"(?<![0-9][.,-])[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}{_SEPARATOR}[0-9]{{4}}(?![0-9A-Za-z_]"
+        rf"|-[0-9]|[.][0-9])",
         type="credit-card",
         check=checks.card_number,
     ),
@@ -191,173 +232,23 @@ _WALLET = (
     ),
 )
 
-# --- people --------------------------------------------------------------------------
-
-_NUMBER_BEFORE = r"(?<![0-9A-Za-z_])(?<![0-9][.,/-])(?<![A-Za-z]-)"
-_NUMBER_AFTER = r"(?![0-9A-Za-z_]|[.,/-][0-9])"
-_SSN_WORDS = r"\bssn\b|social sec|\bs\.s\.n|\bsocial\b"
-_SSN = (
-    Rule(
-        "ssn",
-        rf"{_NUMBER_BEFORE}[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}{_NUMBER_AFTER}",
-        check=checks.social_security,
-        score=0.8,
-    ),
-    Rule(
-        "ssn-plain",
-        rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{2}}[ .]?[0-9]{{4}}{_NUMBER_AFTER}",
-        type="ssn",
-        check=checks.social_security,
-        context_only=True,
-        context=rf"(?:{_SSN_WORDS})[^0-9\n]{{0,60}}\Z",
-        context_score=0.8,
-        near=80,
-    ),
-)
-_DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
-_MONTH = r"(?:0?[1-9]|1[0-2])"
-_YEAR = r"(?:19|20)[0-9]{2}"
-_DATE = (
-    rf"{_DAY}[./ -]{{1,2}}{_MONTH}[./ -]{{1,2}}(?:{_YEAR}|[0-9]{{2}})(?![0-9])"
-    rf"|{_MONTH}/{_DAY}/(?:{_YEAR}|[0-9]{{2}})(?![0-9])"
-    rf"|{_YEAR}[./-]{_MONTH}[./-]{_DAY}(?![0-9])"
-    rf"|{_YEAR} ?[年년] ?{_MONTH} ?[月월] ?{_DAY} ?[日일]"
-    rf"|{_DAY}(?:st|nd|rd|th|er|\.|º|ª|°)?,? {{0,2}}(?:of |de |d'|den )?(?:{words.MONTHS})\.?,? {{0,2}}(?:of |de |del |do )?'?(?:{_YEAR}|[0-9]{{2}})"
-    r"(?![0-9])(?: года| г\.| року)?"
-    rf"|{_YEAR}\.? {{1,2}}(?:{words.MONTHS}|január|február|március|április|május|június|július|augusztus|szeptember|október|november|december) {{1,2}}{_DAY}\.?"
-    rf"|{_DAY}[ -](?:{words.MONTHS})[ -]{_YEAR}(?![0-9])"
-)
-_MONTH_FIRST = rf"(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
-_BIRTH_BEFORE = rf"(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! (?-i:[A-ZА-Я]))|\n(?!\n)){{0,44}}\Z"
-_DATE_OF_BIRTH = (
-    Rule(
-        "date-of-birth",
-        rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})",
-        context_only=True,
-        context=_BIRTH_BEFORE,
-        context_score=0.9,
-        near=76,
-    ),
-    Rule(
-        "date-of-birth-month-first",
-        rf"(?i)(?<![A-Za-z_.,/-]){_MONTH_FIRST}",
-        type="date-of-birth",
-        context_only=True,
-        context=_BIRTH_BEFORE,
-        context_score=0.9,
-        near=76,
-    ),
-    Rule(
-        "date-of-birth-after",
-        rf"(?i)(?<![0-9A-Za-z_.,/-])(?:{_DATE})(?=[ ]?[(,]? ?(?:dob\b|date of birth|生まれ|生|出生|geboren\b|doğumlu|생\b))",
-        type="date-of-birth",
-        score=0.9,
-    ),
-)
-_NINO = (
-    Rule(
-        "uk-nino",
-        rf"(?i){_NOT_WORD_BEFORE}[a-z]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[0-9]{{2}}[ -]?[a-d]{_NOT_WORD_AFTER}",
-        check=checks.nino,
-        score=0.8,
-    ),
-)
-_DNI = (
-    Rule(
-        "es-dni",
-        rf"(?i){_NUMBER_BEFORE}(?:[0-9]{{8}}|[0-9]{{1,2}}\.[0-9]{{3}}\.[0-9]{{3}})[ -]?[a-z]{_NOT_WORD_AFTER}",
-        check=checks.dni_or_nie,
-        score=0.8,
-    ),
-    Rule(
-        "es-nie",
-        rf"(?i){_NOT_WORD_BEFORE}[xyz][ -]?[0-9]{{7}}[ -]?[a-z]{_NOT_WORD_AFTER}",
-        type="es-dni",
-        check=checks.dni_or_nie,
-        score=0.8,
-    ),
-)
-_CPF = (
-    Rule(
-        "br-cpf",
-        rf"{_NUMBER_BEFORE}[0-9]{{3}}\.[0-9]{{3}}\.[0-9]{{3}}[-/][0-9]{{2}}{_NUMBER_AFTER}",
-        check=checks.cpf,
-    ),
-    Rule(
-        "br-cpf-plain",
-        rf"{_NUMBER_BEFORE}[0-9]{{3}}[ .]?[0-9]{{3}}[ .]?[0-9]{{3}}[ -]?[0-9]{{2}}{_NUMBER_AFTER}",
-        type="br-cpf",
-        check=checks.cpf,
-        context_only=True,
-        context=r"\bcpf\b[^0-9\n]{0,40}\Z",
-        context_score=0.9,
-    ),
-)
-_STEUER_WORDS = r"steuer|\bidnr|identifikationsn|\btax\b|\btin\b|finanzamt|fiscal"
-_STEUER = (
-    Rule(
-        "de-steuer-id",
-        rf"{_NUMBER_BEFORE}[1-9][0-9] [0-9]{{3}} [0-9]{{3}} [0-9]{{3}}{_NUMBER_AFTER}",
-        check=checks.steuer_id,
-        score=0.8,
-    ),
-    Rule(
-        "de-steuer-id-plain",
-        rf"{_NUMBER_BEFORE}[1-9][0-9][ /]?[0-9]{{3}}[ /]?[0-9]{{3}}[ /]?[0-9]{{3}}{_NUMBER_AFTER}",
-        type="de-steuer-id",
-        check=checks.steuer_id,
-        context_only=True,
-        context=rf"(?:{_STEUER_WORDS})[^0-9\n]{{0,56}}\Z",
-        context_score=0.9,
-        near=76,
-    ),
-)
-
-
-def grouped_aadhaar(text: str) -> bool:
-    """
-    Whether it can be an Aadhaar number and does not begin with what looks like a year.
-    """
-    return not text.startswith("20") and checks.aadhaar(text)
-
-
-_AADHAAR_WORDS = r"aadha{1,2}r|adhaar|आधार|\buid(?:ai)?\b|ஆதார்|আধার"
-_AADHAAR = (
-    Rule(
-        "in-aadhaar",
-        rf"{_NUMBER_BEFORE}(?<![0-9] )[2-9][0-9]{{3}}([ -])[0-9]{{4}}\1[0-9]{{4}}{_NUMBER_AFTER}(?! [0-9]{{4}})",
-        check=grouped_aadhaar,
-        score=0.6,
-        context=_AADHAAR_WORDS,
-    ),
-    Rule(
-        "in-aadhaar-plain",
-        rf"{_NUMBER_BEFORE}[2-9][0-9]{{3}}[ -]?[0-9]{{4}}[ -]?[0-9]{{4}}{_NUMBER_AFTER}",
-        type="in-aadhaar",
-        check=checks.aadhaar,
-        context_only=True,
-        context=rf"(?:{_AADHAAR_WORDS})[^0-9\n]{{0,40}}\Z",
-        context_score=0.9,
-    ),
-)
-
 _RULES: Mapping[str, tuple[Rule, ...]] = {
     "email": _EMAIL,
     "phone": phone_rules(),
     "credit-card": _CARD,
-    "ssn": _SSN,
+    "ssn": identities.SSN,
     "api-key": SECRETS,
     "ip-address": _IP,
-    "date-of-birth": _DATE_OF_BIRTH,
+    "date-of-birth": identities.DATE_OF_BIRTH,
     "url": _URL,
     "uuid": _UUID,
     "crypto-wallet": _WALLET,
     "iban": _IBAN,
-    "uk-nino": _NINO,
-    "es-dni": _DNI,
-    "br-cpf": _CPF,
-    "de-steuer-id": _STEUER,
-    "in-aadhaar": _AADHAAR,
+    "uk-nino": identities.NINO,
+    "es-dni": identities.DNI,
+    "br-cpf": identities.CPF,
+    "de-steuer-id": identities.STEUER,
+    "in-aadhaar": identities.AADHAAR,
 }
 OFFLINE_TYPES: tuple[str, ...] = tuple(_RULES)
 """What rules find."""

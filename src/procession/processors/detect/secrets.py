@@ -18,7 +18,8 @@ _WORDS = r"[A-Za-z0-9_-]"
 
 _PLACEHOLDER = re.compile(
     r"x{4,}|X{4,}|\*{3,}|\.{3,}|0{8,}|•|<|>|\$\{|\{\{|%\(|\[|your|example|placeholder|redacted|removed|change[-_]?me"
-    r"|insert|dummy|sample|secret[-_]?here|goes[-_]?here|todo|process\.env|environ|getenv|secrets\.|vault:|\bnull\b|\bnone\b|undefined"
+    r"|insert|dummy|sample|secret[-_]?here|goes[-_]?here|todo|process\.env|environ|getenv|secrets\.|vault:|\bnull\b"
+    r"|\bnone\b|undefined"
     r"|12345678|abcdefgh",
     re.IGNORECASE,
 )
@@ -116,7 +117,8 @@ _VENDORS = (
     _vendor("age-key", r"AGE-SECRET-KEY-1[0-9A-Z]{50}", tail="[0-9A-Z]", check=real_word),
     _vendor(
         "service-token",
-        r"(?:lin_api_|ntn_|secret_(?=[A-Za-z0-9]{40})|figd_|figp_|sbp_|pscale_(?:tkn|pw|oauth)_|glsa_|glc_|sntrys_|sntryu_|rubygems_"
+        r"(?:lin_api_|ntn_|secret_(?=[A-Za-z0-9]{40})|figd_|figp_|sbp_|pscale_(?:tkn|pw|oauth)_|glsa_|glc_|sntrys_"
+        r"|sntryu_|rubygems_"
         r"|dckr_pat_|nfp_|gsk_|r8_|pplx-|xai-|tvly-|pcsk_|lsv2_(?:pt|sk)_|NRAK-|HRKU-|PMAK-|dp\.(?:pt|st|ct|sa)\.|tfp_"
         r"|rdme_|EZ[AT]K|shippo_(?:live|test)_|ptsk_)[A-Za-z0-9_-]{24}",
     ),
@@ -131,7 +133,8 @@ _PRIVATE_KEY = Rule(
     tail=(
         rf"(?:\s|\\r|\\n|[\"'+,>|]){{1,12}}(?:-----END {_PEM_WORD}PRIVATE KEY(?: BLOCK)?-----"
         r"|[A-Za-z][A-Za-z-]{2,20}: [A-Za-z0-9,.; _-]{1,80}(?=\s|\\)"
-        r"|[A-Za-z0-9+/=]{24,80}|[A-Za-z0-9+/=]{12,80}(?=\s|\\|$)|[A-Za-z0-9+/]{1,80}={1,2}(?![A-Za-z0-9])|[A-Za-z0-9+/=]{1,80}(?=(?:\s|\\r|\\n|[\"'+,>|]){1,12}-----END))"
+        r"|[A-Za-z0-9+/=]{24,80}|[A-Za-z0-9+/=]{12,80}(?=\s|\\|$)|[A-Za-z0-9+/]{1,80}={1,2}(?![A-Za-z0-9])"
+        r"|[A-Za-z0-9+/=]{1,80}(?=(?:\s|\\r|\\n|[\"'+,>|]){1,12}-----END))"
         rf"|[A-Za-z0-9+/=]{{1,64}}|-----END {_PEM_WORD}PRIVATE KEY(?: BLOCK)?-----"
     ),
 )
@@ -173,7 +176,15 @@ def password_in_address(text: str) -> bool:
     """
     Whether the password in an address is one, and neither a placeholder nor its own name.
     """
-    return not is_placeholder(text) and text.lower() not in ("password", "pass", "pw", "passwd", "secret", "token", "pwd")
+    return not is_placeholder(text) and text.lower() not in (
+        "password",
+        "pass",
+        "pw",
+        "passwd",
+        "secret",
+        "token",
+        "pwd",
+    )
 
 
 _ADDRESS = Rule(
@@ -195,7 +206,8 @@ _PASSWORD_NAME = r"(?:passw(?:or)?d|passwort|passphrase|pwd|pass|kennwort|contra
 _PASSWORD_WORD = r"(?:password|passwort|passphrase|passcode|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль|密码|密碼|パスワード|كلمة المرور|पासवर्ड|비밀번호)"
 _KEY_NAME = (
     r"(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|access[_-]?(?:key|token)|auth[_-]?(?:token|key)|client[_-]?secret"
-    r"|(?:signing|webhook|app|shared|jwt|session|hmac|consumer)[_-]?(?:signing[_-]?)?secret|account[_-]?key|shared[_-]?access[_-]?key|private[_-]?key"
+    r"|(?:signing|webhook|app|shared|jwt|session|hmac|consumer)[_-]?(?:signing[_-]?)?secret|account[_-]?key"
+    r"|shared[_-]?access[_-]?key|private[_-]?key"
     r"|encryption[_-]?key|master[_-]?key|refresh[_-]?token|bot[_-]?token|token|secret|credentials?|_key)"
 )
 _NAME_BEFORE = r"(?<![A-Za-z0-9])(?!pub)(?:[A-Za-z0-9]{1,20}[_.-]){0,4}"
@@ -219,16 +231,15 @@ _SETTINGS = (
     ),
     Rule(
         "password-said",  # "the password is ..."
-        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_WORD}(?: is| was| ist| lautet| est| es| é| ?は| ?是| ?:)[ :]{{0,2}}[\"'`„«“]?([^\s\"'`;,<>|{{}}\[\]«»“”]{{6,64}})",
+        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_WORD}(?: is| was| ist| lautet| est| es| é| ?は| ?是"
+        rf"| ?:)[ :]{{0,2}}[\"'`„«“]?([^\s\"'`;,<>|{{}}\[\]«»“”]{{6,64}})",
         type="api-key",
         group=1,
         trim=".,)!?",
         check=value_of_password,
         score=0.7,
     ),
-    Rule(
-        "shared-signature", r"[?&;]sig=([A-Za-z0-9%+/=]{30,200})", type="api-key", group=1, check=value_of_key
-    ),
+    Rule("shared-signature", r"[?&;]sig=([A-Za-z0-9%+/=]{30,200})", type="api-key", group=1, check=value_of_key),
     Rule(
         "secret-key-said",
         r"(?i)secret(?: access)? key[^A-Za-z0-9\n]{1,4}(?:is[^A-Za-z0-9\n]{1,3})?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",

@@ -72,12 +72,17 @@ class LanguageDetector(Processor):
         if isinstance(target_languages, str):
             target_languages = (target_languages,)
         if not target_languages:
-            raise ProcessorDefinitionError("LanguageDetector has no target language", hint='give e.g. ["English", "de"]')
+            raise ProcessorDefinitionError(
+                "LanguageDetector has no target language", hint='give e.g. ["English", "de"]'
+            )
         if not 0 <= threshold <= 1:
-            raise ProcessorDefinitionError(f"LanguageDetector has threshold={threshold!r}", hint="it is between 0 and 1")
+            raise ProcessorDefinitionError(
+                f"LanguageDetector has threshold={threshold!r}", hint="it is between 0 and 1"
+            )
         if strategy == "translate" and model is None and detector is None:
             raise ProcessorDefinitionError(
-                'LanguageDetector has strategy="translate", which takes a model', hint="give it model='...' or a detector"
+                'LanguageDetector has strategy="translate", which takes a model',
+                hint="give it model='...' or a detector",
             )
         self.target_languages = tuple(target_languages)
         self._targets = tuple(language_code(name) for name in target_languages)

@@ -87,7 +87,10 @@ class PIIDetector(AskingGuard):
             )
         self.detection_types = wanted if asks else some_of("PIIDetector", "detection_types", wanted, known)
         self.redaction: Redaction = one_of(
-            "PIIDetector", "redaction", redaction or redaction_method or "mask", ("mask", "hash", "remove", "placeholder")
+            "PIIDetector",
+            "redaction",
+            redaction or redaction_method or "mask",
+            ("mask", "hash", "remove", "placeholder"),
         )
         self.preserve_format = preserve_format
         self.include_detections = include_detections
@@ -162,5 +165,7 @@ def _denied(deny: Mapping[str, str] | Collection[str]) -> tuple[Rule, ...]:
     if isinstance(deny, Mapping):
         types.update(cast("Mapping[str, str]", deny))
     return tuple(
-        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type) for value, type in types.items() if value
+        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type)
+        for value, type in types.items()
+        if value
     )

@@ -88,7 +88,11 @@ class PromptInjectionDetector(AskingGuard):
         elif model is not None:
             from procession.processors.detect.llm import injection_detector
 
-            self.use(injection_detector(model, self.detection_types, rewrite=strategy == "rewrite", instructions=instructions))
+            self.use(
+                injection_detector(
+                    model, self.detection_types, rewrite=strategy == "rewrite", instructions=instructions
+                )
+            )
         else:
             self._rules = InjectionRules(self.detection_types)
 
@@ -122,7 +126,9 @@ class PromptInjectionDetector(AskingGuard):
         messages = super().new_messages(ctx)
         return messages[-1:] if self.last_message_only else messages
 
-    def look_at(self, ctx: HookContext[Any], message: Any, texts: Mapping[int, str], look: Callable[[str], list[Region]]) -> None:
+    def look_at(
+        self, ctx: HookContext[Any], message: Any, texts: Mapping[int, str], look: Callable[[str], list[Region]]
+    ) -> None:
         """
         As every guard does; a message that could not be rewritten is dropped.
         """

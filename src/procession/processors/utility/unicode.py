@@ -106,5 +106,3 @@ class UnicodeNormalizer(Processor):
 
     def _new_block(self) -> Normaliser:
         return Normaliser(self.profile)
-
-
