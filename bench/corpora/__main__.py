@@ -67,7 +67,8 @@ def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) ->
     else:
         print(f"{file.name}, {guard}: {score.items} items, {score.us_per_kb:.0f} us/KB")
         print(
-            f"  {'tier':<6} {'type':<16} {'precision':>9} {'recall':>9} {'F1':>9} {'right':>6} {'missed':>6} {'wrong':>6} {'left':>5}"
+            f"  {'tier':<6} {'type':<16} {'precision':>9} {'recall':>9} {'F1':>9} "
+            f"{'right':>6} {'missed':>6} {'wrong':>6} {'left':>5}"
         )
         for tier in sorted(score.tiers):
             rows = [("all", score.tiers[tier]), *sorted(score.types[tier].items())]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
 
@@ -47,7 +47,7 @@ def new_id() -> str:
 
 
 @contextmanager
-def replace_ids(make: Callable[[], str]) -> Iterator[None]:
+def replace_ids(make: Callable[[], str]) -> Generator[None]:
     """
     Let *make* give the identifiers while the block runs: for tests that compare whole texts.
     """

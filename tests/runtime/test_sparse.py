@@ -23,7 +23,8 @@ async def _increment(value: int, run: Any, path: str) -> int:
 
 
 def _counting(limit: int) -> Workflow[int, int]:
-    body: Workflow[int, int] = create_workflow("turn").then(Step(id="increment", inline=_increment)).commit()
+    increment: Step[int, int] = Step(id="increment", inline=_increment)
+    body: Workflow[int, int] = create_workflow("turn", int).then(increment).commit()
     return create_workflow("counting").do_until(body, lambda value: value >= limit).commit()
 
 
@@ -43,7 +44,8 @@ async def test_what_fails_is_recorded_where_it_failed() -> None:
     async def fail(value: int, run: Any, path: str) -> int:
         raise ValueError("no")
 
-    workflow: Workflow[int, int] = create_workflow("failing").then(Step(id="fail", inline=fail)).commit()
+    failing: Step[int, int] = Step(id="fail", inline=fail)
+    workflow = create_workflow("failing", int).then(failing).commit()
     result = await Runtime().create_run(workflow, sparse=True).start(0)
     assert (result.status, result.steps["fail"].status) == ("failed", "failed")
 

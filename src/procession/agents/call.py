@@ -5,6 +5,7 @@ Call: one call of an agent, from its options to its result.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from procession.agents.commit import commit_marks, log_not_saved
@@ -12,6 +13,7 @@ from procession.agents.options import CallOptions
 from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.pipelines import Pipelines
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
+from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
 from procession.agents.toolset import tools_by_name
@@ -145,7 +147,8 @@ class Call:
         elif state.finished:  # the turn was rejected as a whole
             for step in state.steps:
                 step.text = ""
-            state.messages.restore_response(state.response_id, None)
+            for message_id in (*state.sealed, state.response_id):
+                state.messages.restore_response(message_id, None)
         refresh_texts(state)
 
     def _result(self, status: AgentStatus, error: ProcessionError | None) -> AgentResult:
@@ -233,6 +236,7 @@ async def prepare(
         emit=emit,
     )
     scope.resources["write_data"] = state.write_data
+    scope.resources["send_signal"] = partial(send_signal, state)
     scope.resources["messages"] = message_list
     return Call(agent, state, agent.loop_of(pipelines), options)
 
@@ -268,10 +272,11 @@ def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: Req
     instructions = options.get("instructions", agent.instructions)
     if instructions:
         made.add_system(instructions)
-    if options.get("context"):
-        made.add(options["context"], "context")
-    if options.get("system"):
-        made.add_system(options["system"], USER_TAG)
+    context, system = options.get("context"), options.get("system")
+    if context:
+        made.add(context, "context")
+    if system:
+        made.add_system(system, USER_TAG)
     made.add(messages, "input")
     return made
 

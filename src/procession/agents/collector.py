@@ -88,7 +88,10 @@ class Collector:
                 self._said.append(joined)
         self.block = self._thinking = None
 
-    def _add_reasoning(self, chunk: ReasoningDelta) -> None:
+    def add_reasoning(self, chunk: ReasoningDelta) -> None:
+        """
+        Take more reasoning.
+        """
         if self._thinking != chunk.id:
             self._close()
             self._thinking = chunk.id
@@ -100,11 +103,17 @@ class Collector:
         self.pieces.append(chunk.text)
         self.reasoning.append(chunk.text)
 
-    def _end_reasoning(self, chunk: ReasoningEnd) -> None:
+    def end_reasoning(self, chunk: ReasoningEnd) -> None:
+        """
+        Close a block of reasoning.
+        """
         self._signature = chunk.signature or self._signature
         self._close()
 
-    def _add_tool_call(self, chunk: ToolCall) -> None:
+    def add_tool_call(self, chunk: ToolCall) -> None:
+        """
+        Take a tool call.
+        """
         self._close()
         self.tool_calls.append(chunk)
         self._parts.append(
@@ -117,11 +126,17 @@ class Collector:
             )
         )
 
-    def _add_file(self, chunk: FileChunk) -> None:
+    def add_file(self, chunk: FileChunk) -> None:
+        """
+        Take a file.
+        """
         self._close()
         self._parts.append(FilePart(chunk.data, chunk.media_type, chunk.filename, chunk.provider_metadata))
 
-    def _add_source(self, chunk: SourceChunk) -> None:
+    def add_source(self, chunk: SourceChunk) -> None:
+        """
+        Take a source.
+        """
         self._close()
         kind: Literal["url", "document"] = "document" if chunk.source_type == "document" else "url"
         self._parts.append(
@@ -130,9 +145,9 @@ class Collector:
 
 
 _OTHERS: dict[type[Chunk], Callable[[Collector, Any], None]] = {
-    ReasoningDelta: Collector._add_reasoning,
-    ReasoningEnd: Collector._end_reasoning,
-    ToolCall: Collector._add_tool_call,
-    FileChunk: Collector._add_file,
-    SourceChunk: Collector._add_source,
+    ReasoningDelta: Collector.add_reasoning,
+    ReasoningEnd: Collector.end_reasoning,
+    ToolCall: Collector.add_tool_call,
+    FileChunk: Collector.add_file,
+    SourceChunk: Collector.add_source,
 }

@@ -12,6 +12,7 @@ from typing import Any, overload
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_sequence
 from procession.messages.to_prompt import PromptBuilder
 
 __all__ = ["LaterPrompt"]
@@ -57,7 +58,7 @@ class LaterPrompt(Sequence[PromptMessage]):
         return self._read()[index]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self._read()) == list(other)
+        return list(self._read()) == list(other) if is_sequence(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 

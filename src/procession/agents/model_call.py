@@ -4,7 +4,7 @@ The model call: the request goes out, and each chunk of the answer passes the st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from procession.agents.answer import answered
@@ -17,6 +17,7 @@ from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
 from procession.messages.parts import StepStartPart
 from procession.messages.serial import from_data
+from procession.messages.shapes import is_form, is_items
 from procession.models.model import ModelRequest, ToolSpec
 from procession.processors.hooks import Hook
 from procession.steps.signals import Bail, Tripwire
@@ -89,8 +90,14 @@ def _specs(state: LoopState, tools: Mapping[str, Any], active: Sequence[str] | N
     return specs
 
 
+def _each(out: Any) -> Sequence[Chunk]:
+    if out is None:
+        return ()
+    return out if is_items(out) else (out,)
+
+
 async def _replayed(response: Any) -> AsyncIterator[Chunk]:
-    chunks = response["chunks"] if isinstance(response, Mapping) else response
+    chunks: Iterable[Any] = response["chunks"] if is_form(response) else response
     for chunk in chunks:
         yield chunk if isinstance(chunk, Chunk) else from_data(chunk)
 
@@ -134,7 +141,7 @@ async def _answer(
                         await _drain(state, attempt, stream)
                     return
                 if type(out) is list or on_chunk is not None:
-                    for each in out if type(out) is list else (out,) if out is not None else ():
+                    for each in _each(out):
                         collector.add(each)
                         await state.send(each)
                 elif out is not None:

@@ -18,6 +18,7 @@ from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_items
 from procession.messages.to_prompt import PromptBuilder
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.window import Window
@@ -88,6 +89,7 @@ class LoopState:
         "response_id",
         "retries",
         "scope",
+        "sealed",
         "settings",
         "specs",
         "started",
@@ -121,6 +123,8 @@ class LoopState:
         self.heard = self.chain is not None or emit is not None or self.on_chunk is not None
         """Whether anybody sees the chunks: a processor, a reader, a callback."""
         self.response_id = new_id()
+        self.sealed: tuple[str, ...] = ()
+        """The ids of the answers before this one, which a signal brought to an end."""
         self.system_seen: tuple[SystemMessage, ...] = ()
         """All system messages as they were when the last attempt began: where they still are, nothing is reset."""
         self.system: tuple[SystemMessage, ...] = ()
@@ -202,7 +206,7 @@ class LoopState:
         Put the border between two steps into the answer now, where a hook looks before the model has answered.
         """
         answer = self.messages.get_by_id(self.response_id)
-        if answer is not None and not isinstance(answer.parts[-1], StepStartPart):
+        if answer is not None and self.messages.ends_with(answer) and not isinstance(answer.parts[-1], StepStartPart):
             self.messages.append_response(_STEP_START, message_id=self.response_id)
 
     def accept(self) -> None:
@@ -257,7 +261,7 @@ class LoopState:
             out = chain.fast(chunk) if chain.fast is not None and sender is None else await chain.push(chunk, sender)
         if out is None:
             return []
-        chunks: list[Chunk] = out if isinstance(out, list) else [out]
+        chunks: list[Chunk] = list(out) if is_items(out) else [out]
         for each in chunks:
             await self.send(each)
         return chunks

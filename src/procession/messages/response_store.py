@@ -62,6 +62,12 @@ class ResponseStore(PatchingStore):
             parts, so_far = (*segment, *parts), so_far.before  # a step is one segment, its border included
         self._put(position, combine.with_parts(known, so_far.extended(parts)), _ANSWER)
 
+    def ends_with(self, message: Message) -> bool:
+        """
+        Tell whether *message* is the last one.
+        """
+        return self._length > 0 and self._items[self._length - 1] is message
+
     def restore_response(self, message_id: str, before: Message | None) -> None:
         """
         Let the answer *message_id* be what it was *before*; with ``None`` there was none, and it goes.

@@ -217,7 +217,7 @@ class PromptBuilder:
         offset = len(self._system)
         link = links[-1]
         start, block = link.start, link.block
-        if 0 <= link.end:
+        if link.end >= 0:
             if link.end + offset < len(self._entries):
                 self._entries = self._entries[: link.end + offset]
             self._written = block

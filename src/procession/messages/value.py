@@ -35,6 +35,9 @@ class ValueMeta(type):
         *,
         kw_only: bool = False,
     ) -> ValueMeta:
+        """
+        Make a class whose annotations are slots.
+        """
         annotations: dict[str, Any] = namespace.get("__annotations__", {})
         own = tuple(key for key, kind in annotations.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar")))
         defaults = {key: namespace.pop(key) for key in own if key in namespace}

@@ -11,6 +11,7 @@ from procession.errors import MessageError
 from procession.messages.draft import MessageDraft
 from procession.messages.message_list import MessageList
 from procession.messages.reconcile import commit_drafts, reconcile
+from procession.messages.shapes import is_form, is_sequence
 from procession.models.router import resolve_model
 from procession.processors.context import HookContext
 from procession.processors.hooks import Hook
@@ -52,7 +53,7 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
             "a hook returned a message list other than the one it was given",
             hint="change ctx.message_list and return it, or return a list of messages",
         )
-    elif isinstance(result, Mapping):
+    elif is_form(result):
         unknown = set(result) - {"messages", "system_messages"}
         if unknown:
             raise MessageError(
@@ -62,7 +63,7 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
         _apply_messages(ctx, payload, result.get("messages"))
         if result.get("system_messages") is not None:
             messages.replace_system(result["system_messages"])
-    elif isinstance(result, Sequence) and not isinstance(result, (str, bytes)):
+    elif is_sequence(result):
         _apply_list(ctx, payload, result)
     else:
         raise MessageError(
@@ -89,7 +90,7 @@ def _apply_list(ctx: HookContext[Any], payload: Any, returned: Sequence[Any]) ->
 
 
 def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
-    if not isinstance(result, Mapping):
+    if not is_form(result):
         _apply_messages(ctx, payload, result)
         return
     unknown = set(result) - _OVERRIDES
@@ -125,14 +126,14 @@ def _merged(before: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> dic
 def _by_name(tools: Any) -> Mapping[str, Any]:
     if tools is None:
         return {}
-    return tools if isinstance(tools, Mapping) else {tool.name: tool for tool in tools}
+    return tools if is_form(tools) else {tool.name: tool for tool in tools}
 
 
 def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_response(ctx, payload, None)
     if result is None:
         return
-    if not isinstance(result, Mapping) or set(result) - {"prompt", "response"}:
+    if not is_form(result) or set(result) - {"prompt", "response"}:
         raise MessageError(
             "process_llm_request returned something else than a prompt or a response",
             hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
@@ -145,16 +146,16 @@ def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
 
 def _apply_retry(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_messages(ctx, payload, None)
-    if isinstance(result, Mapping) and result.get("retry"):
+    if is_form(result) and result.get("retry"):
         payload.retry = True
 
 
 def _apply_tool_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     messages: MessageList = payload.message_list
-    if isinstance(result, Mapping) and "result" in result:
+    if is_form(result) and "result" in result:
         payload.result = result["result"]
         result = None
-    before = payload.result
+    before: Any = payload.result
     _apply_messages(ctx, payload, result)
     part = messages.tool_call(payload.tool_call_id)
     if part is not None and part.state in ("result", "output-error"):  # the hook replaced it in the list

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from procession.errors import DefinitionError, ProcessorDefinitionError
 from procession.processors.adapter import processor_step
@@ -15,7 +15,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["ProcessorList", "chain", "owners", "processor_steps"]
+__all__ = ["ProcessorList", "chain", "is_workflow", "owners", "processor_steps"]
 
 ProcessorList: TypeAlias = Sequence[Any] | Callable[[RequestContext], Any]
 """
@@ -31,7 +31,7 @@ def processor_steps(things: Sequence[Any], *, where: str) -> list[Step[Any, Any]
     Raises ``ProcessorDefinitionError``, naming *where* and the place in the list, for what is no processor and for two
     different processors with one id (D11).
     """
-    if isinstance(things, (str, bytes)) or not isinstance(things, Iterable):
+    if isinstance(things, (str, bytes)) or not hasattr(things, "__iter__"):
         raise ProcessorDefinitionError(f"{where} is {type(things).__name__}", hint="give a list of processors")
     steps = [_step_of(thing, f"{where}[{index}]") for index, thing in enumerate(things)]
     by_id: dict[str, Any] = {}
@@ -46,8 +46,8 @@ def processor_steps(things: Sequence[Any], *, where: str) -> list[Step[Any, Any]
 
 
 def _step_of(thing: Any, where: str) -> Step[Any, Any]:
-    if isinstance(thing, Workflow):
-        workflow: Workflow[Any, Any] = thing
+    if is_workflow(thing):
+        workflow = thing
         try:
             workflow.commit()
         except DefinitionError as error:
@@ -58,8 +58,8 @@ def _step_of(thing: Any, where: str) -> Step[Any, Any]:
                 hint="put processors into it, or leave it out of the list",
             )
         return workflow.as_step()
-    if isinstance(thing, Step):
-        step: Step[Any, Any] = thing
+    if is_step(thing):
+        step = thing
         if not step.hooks:
             raise ProcessorDefinitionError(
                 f"{where}: step {step.id!r} is no processor", hint="make it one with @processor(hook=...)"
@@ -78,6 +78,20 @@ def _step_of(thing: Any, where: str) -> Step[Any, Any]:
         raise ProcessorDefinitionError(f"{where}: {error.message}", hint=error.hint) from error
 
 
+def is_workflow(thing: object) -> TypeGuard[Workflow[Any, Any]]:
+    """
+    Whether *thing* is a workflow.
+    """
+    return isinstance(thing, Workflow)
+
+
+def is_step(thing: object) -> TypeGuard[Step[Any, Any]]:
+    """
+    Whether *thing* is a step.
+    """
+    return isinstance(thing, Step)
+
+
 def owners(steps: Iterable[Step[Any, Any]]) -> Iterator[Any]:
     """
     Yield the processors behind *steps*, nested workflows included, in order.
@@ -85,7 +99,7 @@ def owners(steps: Iterable[Step[Any, Any]]) -> Iterator[Any]:
     for step in steps:
         if step.kind == "processor":
             yield step.owner
-        elif isinstance(step.body, Workflow):
+        elif is_workflow(step.body):
             for inner in step.body.walk_steps():
                 if inner.kind == "processor":
                     yield inner.owner

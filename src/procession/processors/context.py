@@ -16,6 +16,7 @@ from procession.messages.chunks import DataChunk, TripwireInfo
 from procession.messages.draft import MessageDraft
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
+from procession.messages.signal import SentSignal
 from procession.processors.hooks import Hook
 from procession.processors.log import log_callback_error
 from procession.processors.payloads import HookPayload
@@ -24,7 +25,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire
 
-__all__ = ["HookContext", "Replaced", "StreamWriter", "tell"]
+__all__ = ["HookContext", "Replaced", "SignallingContext", "StreamWriter", "tell"]
 
 P = TypeVar("P", bound=HookPayload)
 
@@ -244,14 +245,27 @@ class HookContext(Generic[P]):
             self.violated = True
             tell(self.owner, violation, self._scope)
 
-    async def send_signal(self, signal: Mapping[str, Any]) -> Any:
+
+class SignallingContext(HookContext[P]):
+    """
+    What the hooks are given in which a signal can be sent.
+    """
+
+    async def send_signal(self, signal: Mapping[str, Any]) -> SentSignal:
         """
-        Put a signal into the conversation: stored as a message of role ``signal``, shown to the model as markup.
+        Put a signal into the conversation: kept as a message of role ``signal``, shown to the model as markup.
+
+        ``type`` is ``user``, ``state``, ``reactive`` or ``notification``; ``contents`` a text or parts.  It may have
+        ``tag_name``, ``attributes``, ``metadata``, ``provider_options``, an ``id``, and be ``transient``: then it is
+        not stored, and takes the place of its earlier copy.  Readers of the stream get a ``data-signal`` chunk.
+
+        Raises ``MessageError`` for what is no signal, and outside of an agent's run.
         """
         send = self._scope.resources.get("send_signal")
         if send is None:
             raise MessageError("signals are sent within an agent's run", hint="run the processor in an agent's list")
-        return await send(self._payload, signal)
+        sent: SentSignal = await send(self._payload, signal, self.processor_id)
+        return sent
 
 
 def tell(owner: Any, violation: Violation, scope: RequestScope) -> None:

@@ -11,7 +11,7 @@ from procession.errors import MessageError, ModelError
 from procession.messages.chunks import Chunk
 from procession.messages.prompt import PromptMessage
 from procession.messages.usage import Usage
-from procession.processors.context import HookContext
+from procession.processors.context import HookContext, SignallingContext
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
     APIErrorPayload,
@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class InputContext(HookContext[InputPayload]):
+class InputContext(SignallingContext[InputPayload]):
     """
     Of ``process_input``: once, before the first step.
     """
@@ -40,7 +40,7 @@ class InputContext(HookContext[InputPayload]):
     hook = Hook.INPUT
 
 
-class InputStepContext(HookContext[InputStepPayload]):
+class InputStepContext(SignallingContext[InputStepPayload]):
     """
     Of ``process_input_step``: before each model call.
     """
@@ -223,7 +223,7 @@ class OutputStreamContext(HookContext[OutputStreamPayload]):
             self._parts.append(chunk)
 
 
-class OutputStepContext(HookContext[OutputStepPayload]):
+class OutputStepContext(SignallingContext[OutputStepPayload]):
     """
     Of ``process_output_step``: after each model call, before its tools run.
     """
@@ -316,7 +316,7 @@ class ToolResultContext(HookContext[ToolResultPayload]):
         return self._payload.provider_executed
 
 
-class APIErrorContext(HookContext[APIErrorPayload]):
+class APIErrorContext(SignallingContext[APIErrorPayload]):
     """
     Of ``process_api_error``: each failed model call.
     """
@@ -338,7 +338,7 @@ class APIErrorContext(HookContext[APIErrorPayload]):
         return self._payload.can_retry
 
 
-class OutputResultContext(HookContext[OutputResultPayload]):
+class OutputResultContext(SignallingContext[OutputResultPayload]):
     """
     Of ``process_output_result``: once, after the last step.
     """

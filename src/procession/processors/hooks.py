@@ -5,12 +5,12 @@ Hook: the nine places at which processors take part, in order of firing.
 from __future__ import annotations
 
 from difflib import get_close_matches
-from enum import Enum
+from enum import StrEnum
 
 __all__ = ["HOOK_NAMES", "INPUT_HOOKS", "OUTPUT_HOOKS", "Hook", "nearest_hook"]
 
 
-class Hook(str, Enum):
+class Hook(StrEnum):
     """
     A place at which processors take part.  The value is the name of the processor's method.
     """

@@ -14,10 +14,14 @@ from typing import Any, ClassVar
 from procession.errors import MergeConflict
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
+from procession.messages.shapes import is_form
 from procession.processors.hooks import Hook
 from procession.steps.forkable import MergePolicy
 
 __all__ = ["HookPayload"]
+
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 class HookPayload:
@@ -86,7 +90,7 @@ class HookPayload:
         """
         Go on with what a map picked or built: a payload, a mapping of them (the last one counts), or nothing.
         """
-        if isinstance(picked, Mapping):
+        if is_form(picked):
             last = [value for value in picked.values() if isinstance(value, HookPayload)]
             picked = last[-1] if last else None
         if picked is None:
@@ -97,7 +101,7 @@ class HookPayload:
                 branches=(),
                 hint="return one of the payloads it was given, a changed copy of one, or None for no change",
             )
-        if isinstance(outputs, Mapping) and not allow_drop:
+        if is_form(outputs) and not allow_drop:
             self._refuse_dropped(outputs, picked)
         if picked is not self:
             self.message_list.adopt_state(picked.message_list)
@@ -125,8 +129,8 @@ class HookPayload:
         if not changed:
             return
         values = list(changed.values())
-        if field in self.by_key and all(isinstance(value, Mapping) for value in (*values, before or {})):
-            setattr(self, field, _merge_mappings(field, before or {}, changed, first_wins=first_wins))
+        if field in self.by_key and all(is_form(value) for value in (before or _NOTHING, *values)):
+            setattr(self, field, _merge_mappings(field, before or _NOTHING, changed, first_wins=first_wins))
         elif first_wins or all(value == values[0] for value in values[1:]):
             setattr(self, field, values[0])
         else:

@@ -24,7 +24,11 @@ class InputProcessor(Protocol):
 
     id: str
 
-    def process_input(self, ctx: InputContext) -> Any: ...
+    def process_input(self, ctx: InputContext) -> Any:
+        """
+        Take part before the first step.
+        """
+        ...
 
 
 @runtime_checkable
@@ -35,7 +39,11 @@ class OutputProcessor(Protocol):
 
     id: str
 
-    def process_output_result(self, ctx: OutputResultContext) -> Any: ...
+    def process_output_result(self, ctx: OutputResultContext) -> Any:
+        """
+        Take part after the last step.
+        """
+        ...
 
 
 @runtime_checkable
@@ -46,7 +54,11 @@ class ErrorProcessor(Protocol):
 
     id: str
 
-    def process_api_error(self, ctx: APIErrorContext) -> Any: ...
+    def process_api_error(self, ctx: APIErrorContext) -> Any:
+        """
+        Say whether a failed call is to be made again.
+        """
+        ...
 
 
 HookMethod = Callable[[Any], Awaitable[Any] | Any]

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
 from procession.messages.chunks import Chunk, DataChunk, TextDelta
+from procession.messages.shapes import is_items
 from procession.processors.adapter import HookCaller
 from procession.processors.context import Replaced
 from procession.processors.contexts import OutputStreamContext
@@ -213,7 +214,7 @@ class ProcessorItem(Item):
             self.settle()
         if held is None:
             return []
-        return list(held) if isinstance(held, (list, tuple)) else [held]
+        return list(held) if is_items(held) else [held]
 
     def kept(self, chunk: Chunk, out: Any) -> Chunk | None:
         """

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from procession.errors import ProcessorDefinitionError
 from procession.processors.adapter import HookCaller
-from procession.processors.chain import owners
+from procession.processors.chain import is_workflow, owners
 from procession.processors.guard_group import GuardGroup
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
@@ -81,7 +81,7 @@ def _step(node: StepNode) -> list[Make]:
     step = node.step
     if STREAM not in step.hooks or (node.on is not None and STREAM not in node.on):
         return []
-    if isinstance(step.body, Workflow):
+    if is_workflow(step.body):
         return _sequence(step.body)
     return [_processor(step.owner)]
 

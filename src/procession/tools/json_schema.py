@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from procession.messages.shapes import is_form
+
 __all__ = ["accepts", "faults_of"]
 
 _IS: dict[str, Callable[[Any], bool]] = {
@@ -39,6 +41,7 @@ _PLAIN: dict[str, tuple[type, ...]] = {
     "number": (int, float),
 }
 _SAYS_NOTHING = frozenset({"type", "description", "title", "default", "examples", "format"})
+_OF_FLAT_OBJECTS = frozenset({"properties", "required", "additionalProperties", "$schema"})
 _accepting: dict[int, tuple[Mapping[str, Any], Callable[[Any], bool]]] = {}
 _DEEPEST = 64
 """How far a schema may refer to itself without end."""
@@ -69,12 +72,12 @@ def accepts(value: Any, schema: Mapping[str, Any]) -> bool:
 
 def _acceptance(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     properties: Mapping[str, Any] = schema.get("properties", {})
-    if schema.get("type") != "object" or set(schema) - _SAYS_NOTHING - {"properties", "required", "additionalProperties", "$schema"}:
+    if schema.get("type") != "object" or set(schema) - _SAYS_NOTHING - _OF_FLAT_OBJECTS:
         return lambda value: False
     kinds: dict[str, tuple[type, ...]] = {
         name: _PLAIN[rules["type"]]
         for name, rules in properties.items()
-        if isinstance(rules, Mapping) and isinstance(rules.get("type"), str) and not set(rules) - _SAYS_NOTHING
+        if is_form(rules) and isinstance(rules.get("type"), str) and not set(rules) - _SAYS_NOTHING
     }
     required = tuple(schema.get("required", ()))
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.processors.samples import TEXTS
 
-from procession.messages.text.normalise import SAFE, Folder, Normaliser, Offsets, Profile, fold, is_emoji, normalise
+from procession.messages.text.normalise import SAFE, Folder, Normaliser, Profile, fold, is_emoji, normalise
+from procession.messages.text.offsets import Offsets
 from procession.messages.text.segments import IDENTITY, begins_segment, last_segment, segments
 
 EVERY_TEXT = TEXTS | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -53,7 +54,7 @@ def test_normalising_is_done_once(text: str) -> None:
     text=EVERY_TEXT, profile=st.sampled_from([SAFE, Profile(strip_invisible=False, collapse="whitespace", trim=True)])
 )
 def test_offsets_lead_back(text: str, profile: Profile) -> None:
-    """Every character of the view comes from a stretch of the text, in order, and spans of one are spans of the other."""
+    """Every character of the view comes from a stretch of the text, and the stretches are in order."""
     for seen in (normalise(text, profile), fold(text)):
         last = 0
         for index in range(len(seen.text)):

@@ -109,7 +109,10 @@ async def test_a_secret_in_a_tool_result_is_hidden() -> None:
     assert (await passed(payload, PIIDetector(redaction="placeholder"))).result == {"log": "token [API-KEY]"}
 
 
-NAME = '{"categories": [{"type": "name", "score": 0.9}], "detections": [{"type": "name", "value": "Bob", "confidence": 0.9, "start": 99, "end": 102}]}'
+NAME = (
+    '{"categories": [{"type": "name", "score": 0.9}], '
+    '"detections": [{"type": "name", "value": "Bob", "confidence": 0.9, "start": 99, "end": 102}]}'
+)
 NONE = '{"categories": null, "detections": null}'
 
 

@@ -143,7 +143,9 @@ def _unspaced(seen: Normalised, made: tuple[str, ...], locate: Locate) -> Iterat
     for run in _SPACED.finditer(seen.text):
         gaps = {len(gap[0]) for gap in _GAP.finditer(run[0])}
         narrow = min(gaps)
-        word = _GAP.sub(lambda gap, narrow=narrow: "" if len(gap[0]) == narrow else " ", run[0]).lower()  # type: ignore[misc]
+        letters = _GAP.split(run[0])
+        seams = ["" if len(gap[0]) == narrow else " " for gap in _GAP.finditer(run[0])]
+        word = "".join(letter + seam for letter, seam in zip(letters, [*seams, ""], strict=True)).lower()
         place = locate(*seen.span(run.start(), run.end()))
         yield View(look_alike(word), (*made, "spaced"), _always(place))
 

@@ -29,8 +29,8 @@ class Rule:
     matched again and again from where the first one ended, as far as it goes.
 
     *context* is a pattern of words, sought in the *near* characters before the finding: with it the finding has
-    *context_score*, without it *score*, or with *context_only* it is none; where *unless* is found there, it is none.  *measure* is given the
-    longest match and says how much of it is the finding, 0 for none.
+    *context_score*, without it *score*, or with *context_only* it is none; where *unless* is found there, it is none.
+    *measure* is given the longest match and says how much of it is the finding, 0 for none.
 
     >>> rule = Rule("ticket", r"\\bT-[0-9]{4}\\b")
     >>> rule.reach.width

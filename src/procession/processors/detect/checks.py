@@ -10,7 +10,8 @@ import ipaddress
 import re
 
 __all__ = [
-    "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "iban_length", "ip_address", "luhn", "nino", "social_security",
+    "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "iban_length",
+    "ip_address", "luhn", "nino", "social_security",
     "steuer_id",
 ]  # fmt: skip
 

@@ -60,9 +60,10 @@ _SAID_AFTER = re.compile(r"\A ?(?:と(?:叫|言|書|話|いう|返)|라고|이�
 # Signs of one group say the same thing, so that only the strongest of them counts.
 _GROUPS = (
     ("override", "override"), ("reveal", "reveal"), ("environment", "reveal"), ("verbatim", "verbatim"),
-    ("role", "role"), ("you-are-now", "role"), ("be-unbound", "role"), ("called-an-ai", "ai"), ("stay-in-role", "play"), ("unbound", "unbound"),
-    ("mode", "mode"), ("jailbreak-name", "mode"), ("addressed", "addressed"), ("agent-must", "addressed"), ("secrecy", "secrecy"),
-    ("send", "send"), ("address-book", "send"), ("look-up-all", "look-up"),
+    ("role", "role"), ("you-are-now", "role"), ("be-unbound", "role"), ("called-an-ai", "ai"), ("stay-in-role", "play"),
+    ("unbound", "unbound"), ("mode", "mode"), ("jailbreak-name", "mode"), ("addressed", "addressed"),
+    ("agent-must", "addressed"), ("secrecy", "secrecy"), ("send", "send"), ("address-book", "send"),
+    ("look-up-all", "look-up"),
 )  # fmt: skip
 
 

@@ -15,7 +15,10 @@ _MACHINE = (
     r"(?:system|reader|reply system|assistant|process(?:or|ing)?|agent|tool|support)|machine|system|summari[sz]er"
     r"|parser|program|software|robot)s?"
 )
-_READS = r"(?:reads?|reading|handl(?:es|ing)|process(?:es|ing|ed)?|summari[sz](?:es|ing)|answer(?:s|ing)?|review(?:s|ing)?|analy[sz](?:es|ing)|that sees|triag(?:es|ing)|pars(?:es|ing))"
+_READS = (
+    r"(?:reads?|reading|handl(?:es|ing)|process(?:es|ing|ed)?|summari[sz](?:es|ing)|answer(?:s|ing)?|review(?:s|ing)?"
+    r"|analy[sz](?:es|ing)|that sees|triag(?:es|ing)|pars(?:es|ing))"
+)
 _ADDRESSED: tuple[Rule, ...] = (
     Rule(
         "addressed-note",

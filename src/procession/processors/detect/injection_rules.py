@@ -26,14 +26,20 @@ _BEFORE = (
     r"(?:previous(?:ly)?|prior|above|preceding|earlier|former|past|foregoing|initial|original|current|existing"
     r"|present|last|old(?:er)?|given)"
 )
-_KIND = r"(?: (?:system|safety|security|hidden|internal|secret|confidential|content|ethical|moral|built-?in|house|store|shop'?s?|company|operator|developer)){0,8}"
+_KIND = (
+    r"(?: (?:system|safety|security|hidden|internal|secret|confidential|content|ethical|moral|built-?in|house|store"
+    r"|shop'?s?|company|operator|developer)){0,8}"
+)
 _RULES = (
     r"(?:instructions?|rules?|guidelines?|guidance|directions?|directives?|prompts?|polic(?:y|ies)|restrictions?"
     r"|orders?|constraints"
     r"|limitations|commands|programming|guardrails|safeguards|safety (?:measures|filters?)|filters|system message"
     r"|context|training)"
 )
-_NOT_A_THING = r"(?! (?:sheet|manual|leaflet|booklet|card|page|mail|e-?mail|message|video|book|letter|number|form|label|button|from (?:me|my)|i (?:sent|gave|wrote|made)))"
+_NOT_A_THING = (
+    r"(?! (?:sheet|manual|leaflet|booklet|card|page|mail|e-?mail|message|video|book|letter|number|form|label|button"
+    r"|from (?:me|my)|i (?:sent|gave|wrote|made)))"
+)
 
 _OVERRIDE_EN = (
     Rule(
@@ -110,7 +116,10 @@ _SHOW = (
     r"|paste|reproduce|list|return|send|spell out|read out|summari[sz]e|translate|encode|quote|what (?:is|are|was"
     r"|were))"
 )
-_HIDDEN = r"(?:system|hidden|initial|secret|confidential|internal|original|developer|private|staff[- ]only|pre-?prompt|underlying)"
+_HIDDEN = (
+    r"(?:system|hidden|initial|secret|confidential|internal|original|developer|private|staff[- ]only|pre-?prompt"
+    r"|underlying)"
+)
 _DISCLOSE_EN = (
     Rule(
         "reveal-prompt",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from procession.messages.text.patterns import Rule
+from procession.messages.text.patterns import Check, Rule
 
 __all__ = ["SECRETS", "is_placeholder"]
 
@@ -75,11 +75,11 @@ def value_of_key(text: str) -> bool:
     return any(character.isdigit() for character in text) and len(set(text)) >= 8
 
 
-def _vendor(name: str, head: str, *, tail: str = _WORDS, check: object = real_key) -> Rule:
+def _vendor(name: str, head: str, *, tail: str = _WORDS, check: Check = real_key) -> Rule:
     """
     Make the rule for keys that begin with *head* and go on, however long, with characters of *tail*.
     """
-    return Rule(name, _BEFORE + head, type="api-key", tail=rf"{tail}{{1,64}}", trim="-_.", check=check)  # type: ignore[arg-type]
+    return Rule(name, _BEFORE + head, type="api-key", tail=rf"{tail}{{1,64}}", trim="-_.", check=check)
 
 
 _VENDORS = (
@@ -202,8 +202,14 @@ _TOKEN_IN_ADDRESS = Rule(
     check=value_of_key,
 )
 
-_PASSWORD_NAME = r"(?:passw(?:or)?d|passwort|passphrase|pwd|pass|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль|密码|密碼|パスワード)"
-_PASSWORD_WORD = r"(?:password|passwort|passphrase|passcode|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль|密码|密碼|パスワード|كلمة المرور|पासवर्ड|비밀번호)"
+_PASSWORD_NAME = (
+    r"(?:passw(?:or)?d|passwort|passphrase|pwd|pass|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль"
+    r"|密码|密碼|パスワード)"
+)
+_PASSWORD_WORD = (
+    r"(?:password|passwort|passphrase|passcode|kennwort|contrase(?:ñ|n)a|senha|mot de passe|wachtwoord|пароль"
+    r"|密码|密碼|パスワード|كلمة المرور|पासवर्ड|비밀번호)"
+)
 _KEY_NAME = (
     r"(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|access[_-]?(?:key|token)|auth[_-]?(?:token|key)|client[_-]?secret"
     r"|(?:signing|webhook|app|shared|jwt|session|hmac|consumer)[_-]?(?:signing[_-]?)?secret|account[_-]?key"

@@ -33,10 +33,11 @@ class RegexFilter(TextGuard):
     taken literally.  Patterns look at the text as it is written, code point by code point.
 
     Under ``redact`` the last *stream_carryover_size* characters of a streamed block are held back, and more where a
-    rule needs more; with 1 it is what the rules need.  A pattern whose matches can be of any length holds a streamed block back until a character comes that it cannot
-    step over; one that can step over everything, such as ``a.*b``, until the block ends, and is warned about.  Bound
-    it: ``a.{0,80}b``.  With the ``guard`` extra a search that takes longer than half a second is stopped, and the
-    guard trips with ``guard_timeout``; without it patterns that may take exponential time are refused.
+    rule needs more; with 1 it is what the rules need.  A pattern whose matches can be of any length holds a block back
+    until a character comes that it cannot step over; one that can step over everything, such as ``(?s)a.*b``, from
+    where it could begin until the block ends, and is warned about.  Bound it: ``a.{0,80}b``.  With the ``guard`` extra
+    a search that takes longer than half a second is stopped, and the guard trips with ``guard_timeout``; without it
+    patterns that may take exponential time are refused.
 
     Raises ``ProcessorDefinitionError`` for options that mean nothing.
 
