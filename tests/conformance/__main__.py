@@ -46,12 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no scenarios {what}in {given.directory}", file=sys.stderr)
         return 2
     # What the library logs while scenarios go wrong on purpose is no part of the report.
-    before = structlog.get_config()
+    before = structlog.get_config() if structlog.is_configured() else None
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         outcomes = [run_file(path, given.superseded) for path in paths]
     finally:
-        structlog.configure(**before)
+        structlog.reset_defaults()
+        if before is not None:
+            structlog.configure(**before)
     print(text_report(outcomes, diffs=not given.quiet))
     if given.json is not None:
         report = json.dumps(as_json_report(outcomes), ensure_ascii=False, indent=1)

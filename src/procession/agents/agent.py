@@ -23,6 +23,7 @@ from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
+from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.runtime.runtime import Runtime
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
@@ -56,6 +57,7 @@ class Agent:
         input_processors: ProcessorList = (),
         output_processors: ProcessorList = (),
         error_processors: ProcessorList = (),
+        prefill_error_handler: bool = True,
         memory: Memory | None = None,
         max_processor_retries: int | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
@@ -70,6 +72,7 @@ class Agent:
 
         *model* is a model or a name such as ``"openai/gpt-5-mini"``.  Processor lists hold processors, workflows,
         functions made with ``@processor``, or are functions of the request context that return such a list.
+        *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
         *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it, and ``DefinitionError`` for the rest.
@@ -86,6 +89,7 @@ class Agent:
         self.input_processors = input_processors
         self.output_processors = output_processors
         self.error_processors = error_processors
+        self.prefill_error_handler = prefill_error_handler
         self.memory = memory
         self.max_processor_retries = max_processor_retries
         self.max_steps = max_steps
@@ -211,6 +215,7 @@ class Agent:
             before=self.memory.input_processors() if self.memory is not None else (),
             after=self.memory.output_processors() if self.memory is not None else (),
             prepare_step=prepare_step,
+            default_error=(PrefillErrorHandler(),) if self.prefill_error_handler else (),
         )
 
     def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]:

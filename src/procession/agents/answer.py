@@ -7,6 +7,7 @@ from __future__ import annotations
 from procession.agents.output import AgentStep
 from procession.agents.state import LoopState
 from procession.messages.chunks import StepFinish, StepStart, TextDelta, TextEnd, TextStart
+from procession.messages.message import Message
 from procession.messages.parts import TextPart
 
 __all__ = ["answered"]
@@ -60,11 +61,18 @@ def _say_instead(state: LoopState, text: str) -> None:
     """
     Let *text* be all that a turn said which is over already; its tool calls stay.
     """
+    for earlier in map(state.messages.get_by_id, state.sealed):
+        if earlier is not None:
+            state.messages.replace(_without_text(earlier), redacted=True)
     message = state.messages.get_by_id(state.response_id)
     said = (TextPart(text),)
     if message is None:
         state.messages.append_response(said, message_id=state.response_id)
     else:
-        kept = [part for part in message.parts if not isinstance(part, TextPart)]
-        state.messages.replace(message.with_parts((*kept, *said)), redacted=True)
+        message = _without_text(message)
+        state.messages.replace(message.with_parts((*message.parts, *said)), redacted=True)
     state.step_texts_stale = True
+
+
+def _without_text(message: Message) -> Message:
+    return message.with_parts(part for part in message.parts if not isinstance(part, TextPart))

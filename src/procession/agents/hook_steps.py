@@ -146,8 +146,8 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
         retry_count=state.api_retries,
     )
     await run_hook(state, run, path, payload)
-    if payload.retry and payload.can_retry:
-        await send_back(state, None)
+    if payload.retry and (payload.can_retry or payload.own_retry):
+        await send_back(state, None, own=payload.own_retry)
         raise Bail(state)
     await tell_error(state, error)
     return state

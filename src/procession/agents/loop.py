@@ -45,7 +45,7 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
         .then(_step("model-call", model_call, "model"))
         .then(_passes(Hook.OUTPUT_STREAM, pipelines))
         .then(hook(Hook.LLM_RESPONSE, llm_response))
-        .then(hook(Hook.API_ERROR, api_error))
+        .then(hook(Hook.API_ERROR, None if pipelines.errors_at_call else api_error))
         .then(hook(Hook.OUTPUT_STEP, output_step))
         .then(_step("tool-calls", run_tools if hooked else run_and_take, "tool"))
         .then(hook(Hook.TOOL_RESULT, take_results))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from procession.agents.answer import answered
-from procession.agents.errors import tell_error
+from procession.agents.hook_steps import api_error
 from procession.agents.later_prompt import LaterPrompt
 from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
@@ -19,7 +19,6 @@ from procession.messages.parts import StepStartPart
 from procession.messages.serial import from_data
 from procession.messages.shapes import is_form, is_items
 from procession.models.model import ModelRequest, ToolSpec
-from procession.processors.hooks import Hook
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
@@ -55,8 +54,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if state.scope.replacement is not None and await answered(state):
         raise Bail(state)
     _settle(state, attempt)
-    if attempt.error is not None and state.pipelines.get(Hook.API_ERROR) is None:
-        await tell_error(state, attempt.error)
+    if attempt.error is not None and state.pipelines.errors_at_call:
+        await api_error(state, run, path)
     return state
 
 

@@ -27,7 +27,7 @@ class Pipelines:
     """
 
     __slots__ = (
-        "_by_hook", "error", "input", "keeps_chunks", "looks_ahead", "only", "output", "stream", "takes_results",
+        "_by_hook", "error", "errors_at_call", "input", "keeps_chunks", "looks_ahead", "only", "output", "stream", "takes_results",
         "tells_tool_errors", "user_handles_errors",
     )  # fmt: skip
 
@@ -46,7 +46,8 @@ class Pipelines:
         """
         Build the workflows of one set of lists.
 
-        *before* and *after* are framework processors, such as memory's, around the user's own lists.
+        *before* and *after* are framework processors, such as memory's, around the user's own lists; *default_error* are
+        those that deal with failed calls after the user's.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it.
         """
@@ -63,10 +64,7 @@ class Pipelines:
         handlers = _with_hook([*own_input, *own_output, *own_error], Hook.API_ERROR)
         self.user_handles_errors = bool(handlers)
         """Whether the user configured a processor with ``process_api_error`` (D14)."""
-        listed = {step.id for step in handlers}
-        defaults = [
-            step for step in processor_steps(default_error, where="error_processors") if step.id not in listed
-        ]
+        defaults = _without(processor_steps(default_error, where="error_processors"), [*own_input, *own_output, *own_error])
         self.error: Workflow[Any, Any] | None = chain([*handlers, *defaults], f"{agent_id}-error-processor")
         self.stream: StreamPlan | None = stream_plan(self.output)
         self.tells_tool_errors = any(
@@ -82,6 +80,8 @@ class Pipelines:
         """Whether a processor looks at the messages before each model call."""
         self.keeps_chunks = Hook.LLM_RESPONSE in self._by_hook
         """Whether a processor wants the model's own chunks after each call."""
+        self.errors_at_call = not handlers and not (defaults and self.keeps_chunks)
+        """Whether failed calls are dealt with where they are made: no step need pass a node for what is there by default."""
         self.takes_results = Hook.TOOL_RESULT in self._by_hook
         """Whether a processor looks at what tools answered."""
         self.only: dict[Hook, frozenset[str]] = {hook: frozenset({hook.value}) for hook in Hook}

@@ -17,24 +17,27 @@ FEEDBACK = (
 """The wording is part of the contract (D15)."""
 
 
-async def send_back(state: LoopState, verdict: TripwireInfo | None) -> bool:
+async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool = False) -> bool:
     """
     Roll the attempt back and make ready for another; return whether the budget allowed it.
 
-    *verdict* is a processor's, or ``None`` after a failed model call, which has a budget of its own.
+    *verdict* is a processor's, or ``None`` after a failed model call, which has a budget of its own; *own* leaves that
+    one alone.
     """
     attempt = state.attempt
     if attempt is None:
         return False
     if verdict is not None:
         limit = state.settings.max_retries
-        if limit is None or state.retries - state.api_retries >= limit:
+        if limit is None or state.retries - state.api_retries - state.own_retries >= limit:
             return False
         state.feedback = FEEDBACK.format(reason=verdict.reason)
     text = attempt.collector.text
     attempt.step.tripwire = verdict
     state.roll_back(attempt)
-    if verdict is None:
+    if verdict is None and own:
+        state.own_retries += 1
+    elif verdict is None:
         state.api_retries += 1
     await state.deliver(
         StepFinish(

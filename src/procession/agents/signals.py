@@ -4,7 +4,6 @@ Signals: notes that processors put into a run's conversation, for the model to r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from procession.agents.state import LoopState
@@ -13,7 +12,7 @@ from procession.messages.chunks import DataChunk
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import Part, StepStartPart
-from procession.messages.signal import SentSignal, read_signal
+from procession.messages.signal import SentSignal, is_transient, read_signal, signal_note
 from procession.processors.hooks import Hook
 from procession.processors.payload import HookPayload
 
@@ -72,19 +71,11 @@ def _is_copy(known: Message, message: Message) -> bool:
     """
     Whether *known* is an earlier copy of the transient signal *message*.
     """
-    if known.role != "signal":
+    if not is_transient(known):
         return False
-    theirs, ours = _note(known), _note(message)
-    return bool(theirs.get("transient")) and (
-        known.id == message.id
-        or (
-            theirs.get("type") == ours.get("type")
-            and theirs.get("tagName") == ours.get("tagName")
-            and list(known.parts) == list(message.parts)
-        )
+    theirs, ours = signal_note(known), signal_note(message)
+    return known.id == message.id or (
+        theirs.get("type") == ours.get("type")
+        and theirs.get("tagName") == ours.get("tagName")
+        and list(known.parts) == list(message.parts)
     )
-
-
-def _note(message: Message) -> Mapping[str, Any]:
-    note: Mapping[str, Any] = (message.metadata or {}).get("signal") or {}
-    return note

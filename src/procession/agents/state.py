@@ -83,6 +83,7 @@ class LoopState:
         "messages",
         "on_chunk",
         "on_step_finish",
+        "own_retries",
         "pipelines",
         "prompts",
         "rejected",
@@ -136,6 +137,8 @@ class LoopState:
         """Attempts of this step so far that were sent back, whatever caused them (D16)."""
         self.api_retries = 0
         """Failed model calls of this step that were tried again: their own budget (D14)."""
+        self.own_retries = 0
+        """Failed model calls of this step that a processor had made again on its own count (D22)."""
         self.feedback: str | None = None
         self._usages: list[Usage] = []
         self.attempt: Attempt | None = None
@@ -215,6 +218,7 @@ class LoopState:
         """
         if self.retries:
             self.messages.clear_system(FEEDBACK_TAG)
+            self.own_retries = 0
         self.step_number += 1
         self.retries = 0
         self.api_retries = 0

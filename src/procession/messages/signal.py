@@ -15,7 +15,7 @@ from procession.messages.part_reading import read_parts
 from procession.messages.shapes import is_form
 from procession.messages.value import Value
 
-__all__ = ["SentSignal", "SignalType", "read_signal"]
+__all__ = ["SentSignal", "SignalType", "is_transient", "read_signal", "signal_note"]
 
 SignalType: TypeAlias = Literal["user", "state", "reactive", "notification"]
 
@@ -125,6 +125,21 @@ def read_signal(form: Any) -> SentSignal:
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     given |= {"id": given.get("id", new_id()), "type": cast("SignalType", kind), "created_at": now, "accepted_at": now}
     return SentSignal(**given)
+
+
+def signal_note(message: Message) -> Mapping[str, Any]:
+    """
+    Return what a message of role ``signal`` says of its signal, in the documents' spelling.
+    """
+    note: Mapping[str, Any] = (message.metadata or {}).get("signal") or {}
+    return note
+
+
+def is_transient(message: Message) -> bool:
+    """
+    Whether *message* is a signal for one call only, which is not stored.
+    """
+    return message.role == "signal" and bool(signal_note(message).get("transient"))
 
 
 def _check(given: Mapping[str, Any], names: Sequence[str], wanted: type[Any], described: str) -> None:

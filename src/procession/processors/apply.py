@@ -16,6 +16,8 @@ from procession.models.router import resolve_model
 from procession.processors.context import HookContext
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once
+from procession.processors.protocols import option
+from procession.processors.protocols import option
 
 __all__ = ["apply_result"]
 
@@ -148,20 +150,22 @@ def _apply_retry(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_messages(ctx, payload, None)
     if is_form(result) and result.get("retry"):
         payload.retry = True
+        payload.own_retry = bool(option(ctx.owner, "own_retries"))
 
 
 def _apply_tool_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
-    messages: MessageList = payload.message_list
-    if is_form(result) and "result" in result:
-        payload.result = result["result"]
-        result = None
     before: Any = payload.result
-    _apply_messages(ctx, payload, result)
-    part = messages.tool_call(payload.tool_call_id)
-    if part is not None and part.state in ("result", "output-error"):  # the hook replaced it in the list
-        after = part.error_text if part.state == "output-error" else part.result
-        if after is not before:
-            payload.result = after
+    given = is_form(result) and "result" in result
+    if given:
+        payload.result = result["result"]
+    _apply_messages(ctx, payload, None if given else result)
+    part = payload.message_list.tool_call(payload.tool_call_id)
+    if part is not payload.seen:
+        payload.seen = part
+        if not given and part is not None and part.state in ("result", "output-error"):  # the hook replaced it there
+            payload.result = part.error_text if part.state == "output-error" else part.result
+    if payload.result is not before and option(ctx.owner, "redacts"):
+        payload.redacted = True
 
 
 def _apply_chunk(ctx: HookContext[Any], payload: Any, result: Any) -> None:

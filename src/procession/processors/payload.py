@@ -134,9 +134,9 @@ class HookPayload:
         elif first_wins or all(value == values[0] for value in values[1:]):
             setattr(self, field, values[0])
         else:
-            setattr(self, field, self._resolve(field, before, changed))
+            setattr(self, field, self._resolve(field, before, changed, branches))
 
-    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         raise MergeConflict(
             f"{', '.join(repr(key) for key in changed)} changed {field!r} in different ways in {self.phase}",
             branches=tuple(changed),

@@ -11,7 +11,8 @@ from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ToolCall
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
-from procession.messages.parts import StepStartPart, TextPart
+from procession.messages.parts import StepStartPart, TextPart, ToolCallPart
+from procession.messages.patch import Patch
 from procession.messages.prompt import PromptMessage
 from procession.messages.usage import NO_USAGE, Usage
 from procession.processors.hooks import Hook
@@ -101,10 +102,10 @@ class LLMRequestPayload(HookPayload):
         self.model = model
         self.response: Any = None
 
-    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         if field == "response":  # the first processor that gives a response wins
             return next(iter(changed.values()))
-        return super()._resolve(field, before, changed)
+        return super()._resolve(field, before, changed, branches)
 
 
 class LLMResponsePayload(HookPayload):
@@ -149,10 +150,10 @@ class OutputStreamPayload(HookPayload):
         super().__init__(message_list, **where)
         self.chunk = chunk
 
-    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any]) -> Any:
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         if any(value is None for value in changed.values()):  # removing is stricter than changing
             return None
-        return super()._resolve(field, before, changed)
+        return super()._resolve(field, before, changed, branches)
 
 
 class OutputStepPayload(HookPayload):
@@ -209,8 +210,7 @@ class ToolResultPayload(HookPayload):
 
     hook = Hook.TOOL_RESULT
     changeable = ("result",)
-    by_key = ("result",)
-    __slots__ = ("args", "is_error", "provider_executed", "result", "tool_call_id", "tool_name")
+    __slots__ = ("args", "is_error", "provider_executed", "redacted", "result", "seen", "tool_call_id", "tool_name")
 
     def __init__(
         self,
@@ -231,6 +231,25 @@ class ToolResultPayload(HookPayload):
         self.result = result
         self.is_error = is_error
         self.provider_executed = provider_executed
+        self.redacted = False
+        """Whether a processor that redacts has changed the result."""
+        self.seen = message_list.tool_call(tool_call_id)
+        """The call as it stood in the messages when a processor last looked: it may be replaced there as well."""
+
+    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
+        """
+        Put results together like messages, place by place: what any redactor hid stays hidden (D26).
+        """
+        call = ToolCallPart(self.tool_call_id, self.tool_name, self.args, "result", before)
+        base = MessageList([Message("assistant", (call,))], source="response")
+        patches: dict[str, Patch] = {}
+        for key, value in changed.items():
+            fork = base.fork()
+            fork.update_tool_call(call.replace(result=value), redacted=True if branches[key].redacted else None)
+            patches[key] = fork.diff()
+        base.merge(patches, "strictest")
+        merged = base.tool_call(self.tool_call_id)
+        return merged.result if merged is not None else before
 
 
 class APIErrorPayload(HookPayload):
@@ -239,13 +258,15 @@ class APIErrorPayload(HookPayload):
     """
 
     hook = Hook.API_ERROR
-    changeable = ("retry",)
-    __slots__ = ("can_retry", "error", "retry")
+    changeable = ("own_retry", "retry")
+    __slots__ = ("can_retry", "error", "own_retry", "retry")
 
     def __init__(self, message_list: MessageList, *, error: ModelError, can_retry: bool = False, **where: Any) -> None:
         super().__init__(message_list, **where)
         self.error = error
         self.can_retry = can_retry
+        self.own_retry = False
+        """Whether the processor that asked for the retry counts its retries itself."""
         self.retry = False
 
 

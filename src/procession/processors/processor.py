@@ -101,6 +101,8 @@ class Processor:
     """Whether it removes what must not be seen: a map may not drop its branch (D25)."""
     fails_closed: bool = False
     """Whether a hook that fails or times out trips with ``guard_failed`` or ``guard_timeout`` (D17)."""
+    own_retries: bool = False
+    """Whether the retries of failed model calls that it asks for are counted by itself, beside the run's budget (D22)."""
     on_violation: OnViolation | None = None
     """Told of what was found; it cannot change the outcome (D13)."""
 

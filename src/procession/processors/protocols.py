@@ -75,11 +75,12 @@ _DEFAULTS: Mapping[str, Any] = {
     "mutates": False,
     "redacts": False,
     "fails_closed": False,
+    "own_retries": False,
 }
 
 OptionName = Literal[
     "name", "description", "process_data_parts", "process_tool_errors", "uses_stream_parts", "on_error", "timeout",
-    "blocking", "mutates", "redacts", "fails_closed",
+    "blocking", "mutates", "redacts", "fails_closed", "own_retries",
 ]  # fmt: skip
 
 

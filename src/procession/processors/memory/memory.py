@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from procession.errors import InputError
+from procession.messages.message import Message
 from procession.processors.memory.message_history import MemoryUse, MessageHistory, PersistOnTripwire
 from procession.processors.processor import Processor
 from procession.storage.base import ThreadStore
@@ -65,6 +66,19 @@ class Memory:
         Return the processors that come after the user's own.
         """
         return (self._history,)
+
+    async def recall(
+        self, thread: str, resource: str, *, last: int | None = None, signals: bool = False
+    ) -> list[Message]:
+        """
+        Return what was said in a thread, oldest first, for people to read; with *last* only the newest messages.
+
+        Signals are notes to the model, which the model is shown again: they are left out unless *signals* (D38).
+        """
+        found = await self.storage.messages(thread, resource_id=resource, last=last if signals else None)
+        if not signals:
+            found = [message for message in found if message.role != "signal"]
+        return found if last is None else found[max(0, len(found) - last) :]
 
     def use(self, thread: str, resource: str, options: Mapping[str, Any] | None = None) -> MemoryUse:
         """

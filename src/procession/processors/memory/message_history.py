@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from procession.errors import ProcessorError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
+from procession.messages.signal import is_transient
 from procession.messages.value import Value
 from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.hooks import Hook
@@ -123,7 +124,9 @@ class HistoryMark:
             kept = list(messages.view("input"))
             if self._policy == "accepted_steps":
                 kept += messages.view("response")
-        kept = [message for message in kept if message.role != "system" and message.parts]
+        kept = [
+            message for message in kept if message.role != "system" and message.parts and not is_transient(message)
+        ]
         if not kept:
             return
         try:

@@ -1,0 +1,3 @@
+"""
+Processors that deal with model calls that failed.
+"""
