@@ -69,7 +69,9 @@ def test_every_list_is_a_workflow() -> None:
     assert [workflow.id for workflow in agent.processor_workflows] == [
         "parrot-input-processor", "parrot-output-processor", "parrot-error-processor",
     ]  # fmt: skip
-    assert Agent("parrot", model=FakeModel("x")).processor_workflows == ()
+    usual = Agent("parrot", model=FakeModel("x"))
+    assert [workflow.id for workflow in usual.processor_workflows] == ["parrot-error-processor"]
+    assert Agent("parrot", model=FakeModel("x"), prefill_error_handler=False).processor_workflows == ()
 
 
 def test_memory_is_first_on_the_way_in_and_last_on_the_way_out() -> None:

@@ -19,7 +19,9 @@ def tools_by_name(tools: Sequence[Any] | Mapping[str, Any]) -> dict[str, Tool[An
 
     Raises ``DefinitionError`` for what is no tool, and for two with one name.
     """
-    pairs = list(tools.items()) if isinstance(tools, Mapping) else [(getattr(each, "name", None), each) for each in tools]
+    pairs = (
+        list(tools.items()) if isinstance(tools, Mapping) else [(getattr(each, "name", None), each) for each in tools]
+    )
     found: dict[str, Tool[Any]] = {}
     for name, each in pairs:
         if not isinstance(each, Tool):

@@ -39,7 +39,9 @@ class ValueMeta(type):
         Make a class whose annotations are slots.
         """
         annotations: dict[str, Any] = namespace.get("__annotations__", {})
-        own = tuple(key for key, kind in annotations.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar")))
+        own = tuple(
+            key for key, kind in annotations.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar"))
+        )
         defaults = {key: namespace.pop(key) for key in own if key in namespace}
         namespace.setdefault("__slots__", own)
         cls = super().__new__(mcls, name, bases, namespace)

@@ -76,7 +76,9 @@ class HookCaller:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self.methods = hook_methods(owner)
-        self.is_async: dict[Hook, bool] = {hook: inspect.iscoroutinefunction(method) for hook, method in self.methods.items()}
+        self.is_async: dict[Hook, bool] = {
+            hook: inspect.iscoroutinefunction(method) for hook, method in self.methods.items()
+        }
         self.timeout: float | None = option(owner, "timeout")
         self.skips = option(owner, "on_error") == "skip"
         self.plain = not any(self.is_async.values()) and not option(owner, "blocking") and self.timeout is None

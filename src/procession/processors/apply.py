@@ -17,7 +17,6 @@ from procession.processors.context import HookContext
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once
 from procession.processors.protocols import option
-from procession.processors.protocols import option
 
 __all__ = ["apply_result"]
 

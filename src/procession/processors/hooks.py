@@ -37,7 +37,9 @@ class Hook(StrEnum):
 
 HOOK_NAMES: frozenset[str] = frozenset(hook.value for hook in Hook)
 
-INPUT_HOOKS: frozenset[Hook] = frozenset({Hook.INPUT, Hook.INPUT_STEP, Hook.LLM_REQUEST, Hook.LLM_RESPONSE, Hook.API_ERROR})
+INPUT_HOOKS: frozenset[Hook] = frozenset(
+    {Hook.INPUT, Hook.INPUT_STEP, Hook.LLM_REQUEST, Hook.LLM_RESPONSE, Hook.API_ERROR}
+)
 """The hooks that a processor in ``input_processors`` takes part in."""
 
 OUTPUT_HOOKS: frozenset[Hook] = frozenset(

@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from procession.processors.violation import OnViolation
     from procession.steps.step import Step
 
-__all__ = ["FunctionProcessor", "MessageChange", "MessageResult", "Processor", "RequestChange", "StepOverrides", "processor"]
+__all__ = [
+    "FunctionProcessor",
+    "MessageChange",
+    "MessageResult",
+    "Processor",
+    "RequestChange",
+    "StepOverrides",
+    "processor",
+]
 
 
 class MessageChange(TypedDict, total=False):

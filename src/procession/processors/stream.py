@@ -85,9 +85,7 @@ class StreamChain:
         for item, other in self._links:
             if item is None:
                 out = await cast("Awaitable[Chunk | None]", other.apply(chunk, sender))
-            elif (sender is not None and item.owner_id == sender) or (
-                type(chunk) is DataChunk and not item.takes_data
-            ):
+            elif (sender is not None and item.owner_id == sender) or (type(chunk) is DataChunk and not item.takes_data):
                 continue
             else:
                 ctx = item.ctx

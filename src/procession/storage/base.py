@@ -37,7 +37,9 @@ class ThreadStore(Protocol):
         """
         ...
 
-    async def messages(self, thread_id: str, *, resource_id: str | None = None, last: int | None = None) -> list[Message]:
+    async def messages(
+        self, thread_id: str, *, resource_id: str | None = None, last: int | None = None
+    ) -> list[Message]:
         """
         Return a thread's messages, oldest first; with *last* only the newest ones.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict
 import anyio
 
 from procession.errors import ModelError, ProcessorDefinitionError
+from procession.messages.shapes import is_form
 from procession.processors.contexts import APIErrorContext
 from procession.processors.processor import Processor
 
@@ -95,7 +96,7 @@ class StreamErrorRetry(Processor):
         self._unknown = _Policy(_may_pass, self.max_retries, self.delay_ms)
 
     def _policy(self, given: Any, where: str) -> _Policy:
-        rule: Mapping[str, Any] = given if isinstance(given, Mapping) else {"match": given}
+        rule: Mapping[str, Any] = given if is_form(given) else {"match": given}
         unknown = set(rule) - RetryRule.__annotations__.keys() - {"match"}
         if unknown or not callable(rule.get("match")):
             raise ProcessorDefinitionError(
@@ -180,11 +181,10 @@ def _codes(error: ModelError) -> list[str]:
     Return what a provider called the error, in the error and in the body.
     """
     found = [error.provider_code]
-    body: Any = error.body
-    if isinstance(body, Mapping):
-        inner: Any = body.get("error")
-        for form in (body, inner):
-            if isinstance(form, Mapping):
+    body = error.body
+    if is_form(body):
+        for form in (body, body.get("error")):
+            if is_form(form):
                 found += [form.get("code"), form.get("type")]
     return [code for code in found if isinstance(code, str)]
 
@@ -194,8 +194,8 @@ def _retry_after(error: BaseException) -> float:
     Return for how many milliseconds the server asks to wait; 0 where it does not say.
     """
     for each in _chain(error):
-        given: Any = getattr(each, "headers", None)
-        headers = {str(name).lower(): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+        given = getattr(each, "headers", None)
+        headers = {str(name).lower(): str(value) for name, value in given.items()} if is_form(given) else {}
         for name, unit in (("retry-after-ms", 1.0), ("retry-after", 1000.0)):
             if name in headers:
                 return max(0.0, _milliseconds(headers[name], unit))
@@ -231,4 +231,7 @@ def _number(value: Any, where: str) -> float:
 
 
 def _delay(value: Any, where: str) -> Delay:
-    return value if callable(value) else _number(value, where)
+    if callable(value):
+        computed: Delay = value
+        return computed
+    return _number(value, where)
