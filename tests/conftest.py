@@ -1,8 +1,10 @@
 """What every test shares: two event loops, and how hard hypothesis looks."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 # A slow machine is not a bug: no deadline per example (pytest's timeout holds for the whole).
@@ -19,3 +21,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Run every async test on both event loops."""
     backend: str = request.param
     return backend
+
+
+@pytest.fixture(autouse=True)
+def _structlog_as_it_was() -> Iterator[None]:
+    """Leave no structlog configured behind: its ``capture_logs()`` does, and later runs would print."""
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,14 +19,6 @@ from procession.steps.step import Step
 from procession.workflows.workflow import create_workflow
 
 SECRET = "the customer's words"
-
-
-@pytest.fixture(autouse=True)
-def unconfigured() -> Iterator[None]:
-    """Begin and end with a structlog that nobody has configured."""
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture

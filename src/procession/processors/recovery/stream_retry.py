@@ -8,9 +8,9 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, TypeAlias, TypedDict, cast
 
-import anyio
+from anyio import sleep
 
 from procession.errors import ModelError, ProcessorDefinitionError
 from procession.messages.shapes import is_form
@@ -130,7 +130,7 @@ class StreamErrorRetry(Processor):
         waits: float = await _awaited(delay(error, retries)) if callable(delay) else delay
         waits = max(waits, min(_retry_after(error), self.max_retry_after_ms))
         if waits > 0:
-            await anyio.sleep(waits / 1000)
+            await sleep(waits / 1000)
         return {"retry": True}
 
     async def _policy_for(self, error: ModelError) -> _Policy | None:
@@ -231,7 +231,4 @@ def _number(value: Any, where: str) -> float:
 
 
 def _delay(value: Any, where: str) -> Delay:
-    if callable(value):
-        computed: Delay = value
-        return computed
-    return _number(value, where)
+    return cast("Delay", value) if callable(value) else _number(value, where)
