@@ -1,7 +1,7 @@
 """
 Records: the whole state of a run is ``{path: Record}``.
 
-A journal stores records and loads them again; resuming is the same walk over loaded records.
+They are all that a journal would have to store; there is none yet.
 """
 
 from __future__ import annotations

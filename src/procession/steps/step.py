@@ -128,7 +128,7 @@ class StepContext(Protocol[In_co]):
         ...
 
     async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
-        """Wait for an answer from outside; on resume the step runs again and this returns the answer."""
+        """End the run as suspended, with *payload* as its question; no run can be resumed yet."""
         ...
 
 
