@@ -16,7 +16,7 @@ from procession.messages import chunks, parts
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage, PromptToolCall
-from procession.messages.serial import from_data, from_json, list_from_data, list_to_data, to_data, to_json
+from procession.messages.serial import from_data, from_json, to_data, to_json
 from procession.messages.usage import Usage
 from procession.messages.value import Value
 
@@ -89,7 +89,7 @@ def test_lists(given: list[Message]) -> None:
     found.drain_unsaved()
     found.add("new")
     found.add_system(["a", SystemMessage("b", "memory")])
-    made = list_from_data(json.loads(json.dumps(list_to_data(found))))
+    made = from_data(json.loads(json.dumps(to_data(found))))
     assert made.state() == found.state()
     assert made.drain_unsaved() == found.drain_unsaved()
     assert from_json(to_json(found)).system_messages == found.system_messages
@@ -136,12 +136,6 @@ def test_what_cannot_be_read(data: Any, told: str) -> None:
     """An unknown type, mark or field is named."""
     with pytest.raises(MessageError, match=told):
         from_data(data)
-
-
-def test_a_list_is_asked_for() -> None:
-    """Reading a list from something else says what it is."""
-    with pytest.raises(MessageError, match="Usage"):
-        list_from_data(to_data(Usage()))
 
 
 def test_times_keep_their_zone() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from procession.messages.message import Message, SystemMessage
 
-__all__ = ["MergeEntry", "MergeReport", "Secret", "merge_edits", "merge_system", "secrets_of"]
+__all__ = ["MergeEntry", "MergeReport", "Secret", "clean_system", "merge_edits", "merge_system", "secrets_of"]
 
 Action: TypeAlias = Literal["add", "remove", "redact", "rewrite", "annotate", "system"]
 
@@ -272,6 +272,19 @@ def _named(path: Path) -> str:
 
 
 # --- system messages -------------------------------------------------------------
+
+
+def clean_system(change: SystemChange, order: int, secrets: Sequence[Secret]) -> SystemChange:
+    """
+    Return *change*, which branch number *order* made, without the texts that other branches hid in what is new in it.
+    """
+    if not secrets:
+        return change
+    after = tuple(
+        one if one in change.before else one.replace(text=without_secrets(one.text, order, secrets))
+        for one in change.after
+    )
+    return change.replace(after=after)
 
 
 def merge_system(

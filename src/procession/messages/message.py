@@ -1,5 +1,5 @@
 """
-Message: one turn of a conversation, and the draft in which a processor edits it.
+Message: one turn of a conversation.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class MessageStore:
     """
 
     __slots__ = (
-        "_base_system", "_base_version", "_disordered", "_flags", "_hold", "_index", "_index_shared", "_items", "_length", "_log",
-        "_newest", "_owner", "_redacted", "_system", "_views", "version",
+        "_base_redacted", "_base_system", "_base_version", "_disordered", "_flags", "_hold", "_index", "_index_shared",
+        "_items", "_length", "_log", "_newest", "_owner", "_redacted", "_redacted_shared", "_system", "_views", "version",
     )  # fmt: skip
 
     _items: list[Message]
@@ -60,8 +60,11 @@ class MessageStore:
     _owner: tuple[str | None, str | None]
     _log: dict[str, tuple[Message | None, int]] | None
     """What stood at an id at the fork, for every id touched since; ``None`` for a list that is no fork."""
-    _redacted: dict[str, Redaction | None] | None
-    """What was hidden since the fork, by message id; ``None`` at an id: in more than one go."""
+    _redacted: dict[str, Redaction] | None
+    """What was hidden last, by message id, in this list and in those it was forked from that are forks themselves."""
+    _redacted_shared: bool
+    _base_redacted: dict[str, Redaction] | None
+    """What had been hidden at the fork."""
     _base_system: tuple[SystemMessage, ...]
     _base_version: int
     _views: dict[int, Window[Message]] | None
@@ -69,18 +72,14 @@ class MessageStore:
     """A token that is different after every change, and equal in a fork that changed nothing."""
 
     def __init__(self, *, thread_id: str | None = None, resource_id: str | None = None) -> None:
-        self._items = []
-        self._length = 0
-        self._flags = bytearray()
+        self._items, self._length, self._flags = [], 0, bytearray()
         self._hold = _SOLE
-        self._index = {}
-        self._index_shared = False
-        self._newest = None
-        self._disordered = False
+        self._index, self._index_shared = {}, False
+        self._newest, self._disordered = None, False
         self._system = ()
         self._owner = (thread_id, resource_id)
         self._log = None
-        self._redacted = None
+        self._redacted, self._redacted_shared, self._base_redacted = None, False, None
         self._base_system = ()
         self._base_version = 0
         self._views = None
@@ -201,6 +200,15 @@ class MessageStore:
             log = self._log = {}
         log.setdefault(message_id, (before, flags))
 
+    def _hides(self) -> dict[str, Redaction]:
+        """
+        Return the notes of what was hidden, to be written to.
+        """
+        if self._redacted is None or self._redacted_shared:
+            self._redacted = {} if self._redacted is None else self._redacted.copy()
+            self._redacted_shared = False
+        return self._redacted
+
     def _stamp(self) -> datetime:
         """
         Return the time now, or a moment after the newest message where a clock lags behind.
@@ -242,10 +250,7 @@ class MessageStore:
             before = self._items[position]
             self._touch(message.id, before, self._flags[position])
             if redacted:
-                if self._redacted is None:
-                    self._redacted = {}
-                once = message.id not in self._redacted
-                self._redacted[message.id] = (before, message, redacted) if once else None
+                self._hides()[message.id] = (before, message, redacted)
         self._items[position] = message
         self._flags[position] = flags
         self._views = None
@@ -316,7 +321,8 @@ class MessageStore:
         made._owner = self._owner
         made._base_version = self.version
         made._log = _NO_CHANGE
-        made._redacted = None
+        made._redacted = made._base_redacted = self._redacted
+        made._redacted_shared = self._redacted_shared = True
         made._views = None
         made.version = self.version
         return made
@@ -352,10 +358,11 @@ class MessageStore:
         """
         Note every message in which *other* differs.
         """
-        for message_id, redaction in (other._redacted or {}).items():
-            if self._redacted is None:
-                self._redacted = {}
-            self._redacted[message_id] = redaction if message_id not in self._redacted else None
+        if other._redacted is not None and other._redacted is not self._redacted:
+            known = self._redacted or {}
+            news = {one: it for one, it in other._redacted.items() if known.get(one) is not it}
+            if news:
+                self._hides().update(news)
         if other._log is not None and other._base_version == self.version:
             for message_id, (before, flags) in other._log.items():
                 self._touch(message_id, before, flags)

@@ -144,9 +144,7 @@ class DataPart(Value):
     id: str | None = None
 
 
-Part: TypeAlias = (
-    TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | StepStartPart | ErrorPart | DataPart
-)
+Part: TypeAlias = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | StepStartPart | ErrorPart | DataPart
 
 
 class Parts(Sequence[Part]):

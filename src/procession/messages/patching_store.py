@@ -11,6 +11,7 @@ from procession.messages.merge import (
     MergeEntry,
     MergeReport,
     Secret,
+    clean_system,
     merge_edits,
     merge_system,
     secrets_of,
@@ -75,10 +76,12 @@ class PatchingStore(MessageStore):
     def _edited(self, message_id: str, before: Message, flags: int, position: int) -> Edited:
         after = self._items[position]
         redacted = None
-        if self._redacted is not None and message_id in self._redacted:
-            known = self._redacted[message_id]
+        if self._redacted is not None and (known := self._redacted.get(message_id)) is not None:
             # Spans hold for one step only; after several, every difference counts as hidden.
-            redacted = known[2] if known is not None and known[0] is before and known[1] is after else True
+            if known[0] is before and known[1] is after:
+                redacted = known[2]
+            elif self._base_redacted is None or known is not self._base_redacted.get(message_id):
+                redacted = True
         now = self._flags[position]
         return Edited(message_id, now if now != flags else None, before=before, after=after, redacted=redacted)
 
@@ -108,18 +111,21 @@ class PatchingStore(MessageStore):
         first_wins = policy == "priority"
         report = MergeReport()
         rivals: dict[str, list[Rival]] = {}
-        systems: list[tuple[str, SystemChange]] = []
+        systems: list[tuple[int, str, SystemChange]] = []
         hiding = False
         for order, (branch, patch) in enumerate(patches.items()):
             for change in patch.changes:
                 rivals.setdefault(change.id, []).append((order, branch, change))
                 hiding = hiding or (isinstance(change, Edited) and change.redacts)
             if patch.system is not None:
-                systems.append((branch, patch.system))
+                systems.append((order, branch, patch.system))
         secrets: list[Secret] = []
         if hiding and len(patches) > 1:
             secrets = secrets_of(patches, {i: m for i in rivals if (m := self.get_by_id(i)) is not None})
-        merged_system = merge_system(self._system, systems, report, first_wins=first_wins) if systems else self._system
+        merged_system = self._system
+        if systems:
+            clean = [(branch, clean_system(change, order, secrets)) for order, branch, change in systems]
+            merged_system = merge_system(self._system, clean, report, first_wins=first_wins)
         plan = [self._settled(i, changes, secrets, report, first_wins) for i, changes in rivals.items()]
         # Nothing is changed before everything is decided: a conflict leaves the list as it was.
         self._set_system(merged_system)

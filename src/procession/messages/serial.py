@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-__all__ = ["from_data", "from_json", "list_from_data", "list_to_data", "to_data", "to_json"]
+__all__ = ["from_data", "from_json", "to_data", "to_json"]
 
 
 def _values(*modules: ModuleType) -> Iterable[type[Value]]:
@@ -102,7 +102,7 @@ def _written(value: Any, where: str) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, MessageList):
-        return list_to_data(value)
+        return _list_data(value)
     if isinstance(value, Patch):
         return {
             "$type": "Patch",
@@ -138,7 +138,7 @@ def _written_value(value: Value, where: str) -> dict[str, Any]:
     return data
 
 
-def list_to_data(messages: MessageList) -> dict[str, Any]:
+def _list_data(messages: MessageList) -> dict[str, Any]:
     """
     Return a message list with its sources and system messages as plain JSON types.
     """
@@ -193,13 +193,3 @@ def _read_value(name: str, data: dict[str, Any], where: str) -> Any:
         return kind(**fields)
     except (TypeError, KeyError) as error:
         raise MessageError(f"{where} does not fit the type {name!r}: {error}") from error
-
-
-def list_from_data(data: dict[str, Any]) -> MessageList:
-    """
-    Return the message list that ``list_to_data`` was given.  It is no fork.
-    """
-    made = from_data(data)
-    if not isinstance(made, MessageList):
-        raise MessageError(f"this is a {type(made).__name__}, not a message list")
-    return made

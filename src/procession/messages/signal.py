@@ -105,13 +105,17 @@ def read_signal(form: Any) -> SentSignal:
     given: dict[str, Any] = {}
     for key, value in form.items():
         if key not in _KEYS:
-            raise MessageError(f"a signal has no {key!r}", hint=f"it may have {', '.join(dict.fromkeys(_KEYS.values()))}")
+            raise MessageError(
+                f"a signal has no {key!r}", hint=f"it may have {', '.join(dict.fromkeys(_KEYS.values()))}"
+            )
         if value is not None:
             given[_KEYS[key]] = value
     kind = given.get("type")
     kind = _OLD_TYPES.get(kind, kind) if isinstance(kind, str) else kind
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise MessageError(f"a signal of the type {kind!r}", hint=f"a signal's type is one of {', '.join(sorted(_TYPES))}")
+        raise MessageError(
+            f"a signal of the type {kind!r}", hint=f"a signal's type is one of {', '.join(sorted(_TYPES))}"
+        )
     if "contents" not in given:
         raise MessageError(f"a {kind} signal has no contents", hint=_EXAMPLE)
     read_parts(given["contents"], "a signal's contents")

@@ -12,6 +12,7 @@ from typing import Any, cast
 from procession.errors import SchemaError
 from procession.runtime.executor import fail
 from procession.runtime.fanin import is_forkable
+from procession.runtime.joins import Joins
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.pool import PENDING, Pool
@@ -229,29 +230,28 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
     Run the steps of an explicit graph, each as soon as all it needs is there, and return the output of its sinks.
     """
     items = node.items
-    forkable = is_forkable(value)
+    joins = Joins(items, value) if is_forkable(value) else None
     missing = [len(item.needs) for item in items]
     ready = [index for index, item in enumerate(items) if not item.needs]
     outputs: list[Any] = [PENDING] * len(items)
     pools: list[Pool] = []
 
-    def gathered(needs: Sequence[int]) -> Any:
-        found = {items[need].id: outputs[need] for need in needs}
-        return value.merge(found, "strictest") if forkable else found
+    def gathered(needs: Sequence[int]) -> dict[str, Any]:
+        return {items[need].id: outputs[need] for need in needs}
 
     async def work(position: int) -> Any:
         index = ready[position]
         item = items[index]
         needs = item.needs
         try:
-            if not needs:
-                mine = value.fork() if forkable else value
-            elif len(needs) == 1:
-                mine = outputs[needs[0]]
-                if forkable and len(items[needs[0]].feeds) > 1:
+            if joins is not None:
+                mine = joins.begin(index)
+                if is_forkable(mine):
                     mine = mine.fork()
+            elif not needs:
+                mine = value
             else:
-                mine = gathered(needs)
+                mine = outputs[needs[0]] if len(needs) == 1 else gathered(needs)
         except Exception as error:
             return fail(run, item.nodes[0] if item.nodes else node, prefix + item.id, error)
         output = await walk(item.nodes, mine, run, prefix)
@@ -259,6 +259,8 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
             output = output.value
         outputs[index] = output
         if not isinstance(output, Stop):
+            if joins is not None:
+                joins.end(index, output)
             for fed in item.feeds:
                 missing[fed] -= 1
                 if not missing[fed]:
@@ -276,9 +278,11 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
             if outputs[index] is PENDING and items[index].nodes:
                 _cancelled(run, items[index].nodes[0], prefix + items[index].id)
         return stop
-    if len(node.sinks) == 1:
-        return outputs[node.sinks[0]]
+    if joins is None:
+        return outputs[node.sinks[0]] if len(node.sinks) == 1 else gathered(node.sinks)
     try:
-        return gathered(node.sinks)
+        state, _ = joins.after(node.sinks)
+        # The value itself goes on: whoever forked it asks it what has changed.
+        return value.adopt({node.id: state}, state, allow_drop=True) if is_forkable(state) else state
     except Exception as error:
         return fail(run, node, prefix + node.id, error)

@@ -6,7 +6,7 @@ For detection only: pure Russian or Greek text comes out as nonsense, which is o
 
 from __future__ import annotations
 
-__all__ = ["has_look_alikes", "look_alike"]
+__all__ = ["look_alike"]
 
 _OWN: dict[str, str] = {
     # Cyrillic
@@ -47,13 +47,6 @@ def _from_library(character: str) -> str | None:
         if len(other["c"]) == 1 and other["c"].isascii() and other["c"].isalpha():
             return str(other["c"])
     return None
-
-
-def has_look_alikes(text: str) -> bool:
-    """
-    Whether *text* has letters that may stand for Latin ones.
-    """
-    return not text.isascii() and look_alike(text) != text
 
 
 def look_alike(text: str) -> str:

@@ -170,7 +170,7 @@ class Profile(Value, kw_only=True):
 
 
 SAFE = Profile()
-"""The profile to put in front of other guards."""
+"""The profile to put in front of guards that look at code points, and of a model."""
 
 _STRIPPED = re.compile("[\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -16,6 +16,14 @@ Check = Callable[[str], bool]
 """Whether what a pattern matched is one: a checksum, a range, a list of prefixes."""
 
 _WORDS_LIMIT = 48
+_REPEAT = re.compile(r"[*+]|\{\d*,\}")
+"""What a repeat without a limit is written with."""
+_LITERAL = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+"""Escapes and classes, in which the same characters mean themselves."""
+_SLOW = (
+    "repeats without a limit what can be read in more than one way, which may take exponential time; "
+    "bound the inner repeat"
+)
 
 
 class Rule:
@@ -32,6 +40,12 @@ class Rule:
     *context_score*, without it *score*, or with *context_only* it is none; where *unless* is found there, it is none.
     *measure* is given the longest match and says how much of it is the finding, 0 for none.
 
+    A pattern that repeats something without a limit is searched under a time limit by the ``regex`` package, where
+    that is installed; all others by the standard library, unless *engine* says otherwise.
+
+    Raises ``ValueError`` for a pattern that may take exponential time where nothing could stop it: without that
+    package, or as *tail*, *context* or *unless*.
+
     >>> rule = Rule("ticket", r"\\bT-[0-9]{4}\\b")
     >>> rule.reach.width
     7
@@ -42,6 +56,7 @@ class Rule:
         "_context_literals",
         "_context_source",
         "_engine",
+        "_engine_flags",
         "_flags",
         "_pattern",
         "_reach",
@@ -95,9 +110,15 @@ class Rule:
             self._source, self._flags = pattern, flags
         else:
             self._source, self._flags = pattern.pattern, (pattern.flags & ~re.UNICODE) | flags
-        self._engine = engine
-        self.budgeted = engine is not re
+        for more in (tail, context, unless):
+            if more is not None and _repeats(more) and reach_of(more).risky:
+                raise ValueError(f"pattern {more!r} of rule {name!r} {_SLOW}")
+        self._engine = engine if engine is not re else self._engine_for_it()
+        self.budgeted = self._engine is not re
         """Whether a search can be given a time limit."""
+        self._engine_flags = self._flags
+        if self.budgeted and self._flags & re.ASCII and pattern.__class__ in (str, re.Pattern):
+            self._engine_flags = self._flags & ~re.ASCII | self._engine.ASCII  # the one with another number there
         self.group = group
         self.check = check
         self.measure = measure
@@ -120,13 +141,33 @@ class Rule:
         self._tail_width = -1
         self._context_literals: tuple[tuple[str, ...], ...] | None = None
 
+    def _engine_for_it(self) -> Any:
+        """
+        Return the engine that the pattern needs; only one that repeats without a limit is read for this.
+        """
+        if not _repeats(self._source):
+            return re
+        reach = reach_of(self._source, self._flags)
+        if reach.bounded and not reach.risky:
+            return re
+        engine = _regex_engine()
+        if engine is not None:
+            return engine
+        if reach.risky:
+            re.compile(self._source, self._flags)  # so that what is no pattern at all is not called slow
+            raise ValueError(
+                f"pattern {self.name!r} {_SLOW}, or install procession[guard], "
+                "whose engine stops searches that take too long"
+            )
+        return re
+
     @property
     def pattern(self) -> Any:
         """
         The compiled pattern.
         """
         if self._pattern is None:
-            self._pattern = self._engine.compile(self._source, self._flags)
+            self._pattern = self._engine.compile(self._source, self._engine_flags)
         return self._pattern
 
     @property
@@ -205,6 +246,13 @@ class Rule:
         return f"Rule({self.name!r})"
 
 
+def _repeats(source: str) -> bool:
+    """
+    Whether *source* may repeat something without a limit; in doubt, as where a comment may stand, it may.
+    """
+    return _REPEAT.search(source if "#" in source else _LITERAL.sub("", source)) is not None
+
+
 def has_regex_engine() -> bool:
     """
     Whether the ``regex`` package is there, which can stop a search that takes too long.
@@ -225,11 +273,10 @@ def compile_pattern(name: str, pattern: str | re.Pattern[str], *, flags: int = 0
     Make a rule of a user's pattern: with the ``regex`` package where it is installed, under a time limit.
 
     Raises ``ValueError`` for a pattern that is none, and, without that package, for one that may take exponential
-    time: a repeat without a limit around something of changing length.
+    time: a repeat without a limit around something that can be read in more than one way.
     """
-    engine = _regex_engine()
     try:
-        rule = Rule(name, pattern, flags=flags, engine=engine if engine is not None else re, **options)
+        rule = Rule(name, pattern, flags=flags, engine=_regex_engine() or re, **options)
         _ = rule.pattern  # compiled now, so that what is wrong with it is said now
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"pattern {name!r} is no regular expression: {error}") from None
@@ -237,9 +284,4 @@ def compile_pattern(name: str, pattern: str | re.Pattern[str], *, flags: int = 0
         if type(error).__module__.partition(".")[0] in ("regex", "_regex_core"):
             raise ValueError(f"pattern {name!r} is no regular expression: {error}") from None
         raise
-    if engine is None and rule.reach.risky:
-        raise ValueError(
-            f"pattern {name!r} repeats something of changing length without a limit, which may take exponential time; "
-            f"bound the inner repeat, or install procession[guard], whose engine stops searches that take too long"
-        )
     return rule

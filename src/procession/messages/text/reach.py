@@ -51,7 +51,7 @@ class Reach:
         self.needs = needs
         """What every match has."""
         self.risky = risky
-        """Whether a repeat without a limit repeats something of changing length: exponential time for some texts."""
+        """Whether a repeat without a limit repeats what can be read in two ways: exponential time for some texts."""
         self._head: Reach | None = None
 
     @property
@@ -355,7 +355,30 @@ def _in_category(category: str, character: str) -> bool:
 
 def _varies(items: Any) -> bool:
     """
-    Whether what is repeated can match stretches of different length.
+    Whether what is repeated can match stretches of different length, or the same stretch in different ways.
     """
     low, high = items.getwidth()
-    return bool(low != high)
+    return bool(low != high) or _forks(items)
+
+
+def _forks(items: Any) -> bool:
+    """
+    Whether there is a choice whose arms are not told apart by different first letters.
+    """
+    for op, value in items:
+        match str(op):
+            case "BRANCH":
+                firsts: list[Any] = [arm[0] if len(arm) else None for arm in value[1]]
+                if any(first is None or str(first[0]) != "LITERAL" for first in firsts):
+                    return True
+                if len({chr(first[1]).lower() for first in firsts}) < len(firsts) or any(map(_forks, value[1])):
+                    return True
+            case "SUBPATTERN":
+                if _forks(value[3]):
+                    return True
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                if _forks(value[2]):
+                    return True
+            case _:
+                continue
+    return False

@@ -222,6 +222,9 @@ class RuleLane:
                     return
                 start, end = match.span(rule.group)
                 if start >= end:
+                    if match.start() == len(view):  # a search from behind the end would find it for ever
+                        search.at = len(view)
+                        return
                     search.at = match.end() if match.end() > match.start() else match.start() + 1
                     continue
                 if not rule.has_tail:

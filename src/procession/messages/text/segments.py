@@ -13,7 +13,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 __all__ = ["IDENTITY", "begins_segment", "last_segment", "segments"]
 
@@ -96,10 +96,3 @@ def segments(text: str) -> Iterator[tuple[int, int, bool]]:
             end += 1
         yield at, end, False
         at = end
-
-
-def composing_starters(characters: Iterable[str]) -> set[str]:
-    """
-    Return those of *characters* that compose with the one before although they are no combining marks.
-    """
-    return {character for character in characters if _COMPOSING_STARTERS.match(character)}
