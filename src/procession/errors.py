@@ -210,7 +210,7 @@ class StepTimeout(RunError):
 
 class ProcessorError(RunError):
     """
-    A processor's code raised in one of its hooks; the exception is the ``__cause__``.
+    A processor's code raised in one of its hooks; the exception is the ``__cause__``, which alone has its text.
     """
 
     code: ClassVar[str] = "processor"

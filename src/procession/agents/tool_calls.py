@@ -16,6 +16,7 @@ from procession.processors.payloads import ToolResultPayload
 from procession.steps.pool import Pool
 from procession.steps.step import InlineRun
 from procession.tools.context import ToolContext
+from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
 __all__ = ["pending", "run_and_take", "run_tools", "take_results"]
@@ -109,7 +110,8 @@ async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcom
         emit=state.write_data,
     )
     try:
-        return ToolOutcome(call, tool, await tool.run(call.args, context))
+        # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
+        return ToolOutcome(call, tool, json_value(await tool.run(call.args, context)))
     except ToolArgumentsError as error:
         return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
     except Exception as error:
@@ -161,7 +163,9 @@ async def _take(
             failed, value = True, f"The result of {call.tool_name} could not be put into words."
     if failed:
         text = value if isinstance(value, str) else str(value)
-        part = ToolCallPart(call.tool_call_id, call.tool_name, call.args, "output-error", error_text=text, is_error=True)
+        part = ToolCallPart(
+            call.tool_call_id, call.tool_name, call.args, "output-error", error_text=text, is_error=True
+        )
         chunk = ToolError(call.tool_call_id, call.tool_name, call.args, text)
     else:
         part = ToolCallPart(

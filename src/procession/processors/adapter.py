@@ -11,12 +11,11 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
-import anyio
 import anyio.to_thread
 
-from procession.errors import ProcessorDefinitionError, ProcessorError
+from procession.errors import DefinitionError, MessageError, ProcessorDefinitionError, ProcessorError
 from procession.messages.chunks import TripwireInfo
 from procession.processors.apply import apply_result
 from procession.processors.context import HookContext, Replaced, tell
@@ -24,12 +23,13 @@ from procession.processors.contexts import CONTEXTS
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once, log_skipped
 from procession.processors.protocols import hook_methods, option
+from procession.processors.time_limit import limited_hook
 from procession.processors.violation import GuardOutcome, Violation
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire
 from procession.steps.step import InlineRun, Step
 
-__all__ = ["HookCaller", "processor_step"]
+__all__ = ["HookCaller", "left_out", "processor_step", "report_failure"]
 
 SLOW_PLAIN_HOOK = 0.05
 """Seconds after which a plain hook is warned about in development mode (D6)."""
@@ -71,7 +71,7 @@ class HookCaller:
     Calls the hooks of one processor and settles what comes of it.
     """
 
-    __slots__ = ("_bound", "is_async", "methods", "owner", "plain", "skips", "timeout")
+    __slots__ = ("_bound", "flush", "is_async", "methods", "owner", "plain", "skips", "timeout")
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -95,6 +95,13 @@ class HookCaller:
             for hook, method in self.methods.items():
                 if not self.is_async[hook]:
                     self.methods[hook] = _timed(owner.id, hook, method)
+        self.flush: Callable[[Any], Any] | None = getattr(owner, "flush_output_stream", None)
+        """Lets go of what the processor holds back of a stream, if it does; what it returns may have to be awaited."""
+        if self.timeout is not None:
+            for hook, method in self.methods.items():
+                self.methods[hook] = limited_hook(method, self.timeout, is_async=self.is_async[hook])
+            if self.flush is not None:
+                self.flush = limited_hook(self.flush, self.timeout, is_async=False)
         self._bound = {
             hook: Bound(method, self.is_async[hook], CONTEXTS[hook], _PASSES.get(hook), hook in _ALWAYS)
             for hook, method in self.methods.items()
@@ -117,12 +124,12 @@ class HookCaller:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
                 return payload
-        except Signal as signal:
-            ctx.verdict = ctx.verdict or signal
         except Exception as error:
             if ctx.verdict is None:
                 self._failed(ctx, payload, before, error, path)
                 return payload
+        except (Signal, BaseExceptionGroup) as raised:
+            ctx.verdict = _verdict_in(raised, ctx.verdict)
         self.settle(ctx, run.scope)
         return payload
 
@@ -138,19 +145,19 @@ class HookCaller:
         try:
             result = bound.method(ctx)
             if bound.is_async:
-                result = await (result if self.timeout is None else _within(self.timeout, result))
+                result = await result
             elif result is not None and hasattr(result, "__await__"):
                 raise _not_awaited(result)
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
                 return payload
-        except Signal as signal:
-            ctx.verdict = ctx.verdict or signal
         except Exception as error:
             if ctx.verdict is None:
                 self._failed(ctx, payload, before, error, path)
                 return payload
+        except (Signal, BaseExceptionGroup) as raised:
+            ctx.verdict = _verdict_in(raised, ctx.verdict)
         self.settle(ctx, run.scope)
         return payload
 
@@ -181,26 +188,32 @@ class HookCaller:
         Raise what an exception in a hook means: a tripwire of a guard, or a ``ProcessorError`` (D17).
         """
         hook = ctx.hook.value
-        if option(self.owner, "fails_closed"):
+        if option(ctx.owner, "fails_closed"):
             kind = "guard_timeout" if isinstance(error, TimeoutError) else "guard_failed"
             reason = f"{ctx.processor_id} could not check: {type(error).__name__}"
             ctx.verdict = Tripwire(TripwireInfo(reason, False, {"kind": kind}, ctx.processor_id))
             self.settle(ctx, ctx.scope)
-        said = f"took longer than {self.timeout:g} s" if isinstance(error, TimeoutError) and self.timeout else error
         raise ProcessorError(
-            f"processor {ctx.processor_id!r} failed in {hook}: {said}",
+            f"processor {ctx.processor_id!r} failed in {hook}: {self._said(error)}",
             processor_id=ctx.processor_id,
             hook=hook,
             path=path or None,
         ) from error
 
+    def _said(self, error: Exception) -> str:
+        """
+        Return what may be said of *error* to readers of the stream: another's words may quote private text.
+        """
+        if isinstance(error, TimeoutError) and self.timeout is not None:
+            return f"took longer than {self.timeout:g} s"
+        # Our own about what a hook returned or asked for name fields, types and ids.
+        return str(error) if isinstance(error, (MessageError, DefinitionError)) else type(error).__name__
+
     def skipped(self, ctx: HookContext[Any], error: Exception) -> None:
         """
         Note that the processor failed and was left out.
         """
-        outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
-        log_skipped(ctx.processor_id, ctx.hook.value, error)
-        ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, outcome)
+        left_out(ctx, error)
 
     def _failed(self, ctx: HookContext[Any], payload: Any, before: Any, error: Exception, path: str) -> None:
         if not self.skips:
@@ -247,9 +260,37 @@ def _not_awaited(result: Any) -> ProcessorDefinitionError:
     )
 
 
-async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
-    with anyio.fail_after(seconds):
-        return await waiting
+def left_out(ctx: HookContext[Any], error: BaseException) -> None:
+    """
+    Note that the processor of *ctx* failed and is left out.
+    """
+    log_skipped(ctx.processor_id, ctx.hook.value, error)
+    report_failure(ctx, error)
+
+
+def report_failure(ctx: HookContext[Any], error: BaseException) -> None:
+    """
+    Report that the processor of *ctx* failed.
+    """
+    outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
+    ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, outcome)
+
+
+def _verdict_in(raised: Signal | BaseExceptionGroup[Any], known: Signal | None) -> Signal:
+    """
+    Return the verdict that was *raised*, be it out of a task group of the hook's own; the one *known* comes first.
+
+    What is neither verdict nor error, a cancellation or an interrupt, goes on as it came.
+    """
+    if isinstance(raised, Signal):
+        return known or raised
+    signals, others = raised.split(Signal)
+    if others is not None and others.split(Exception)[1] is not None:
+        raise raised
+    found: BaseException | None = known or signals
+    while isinstance(found, BaseExceptionGroup):
+        found = cast("BaseExceptionGroup[BaseException]", found).exceptions[0]
+    return cast("Signal", found)
 
 
 def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:

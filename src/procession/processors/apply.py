@@ -4,8 +4,8 @@ What a hook returned, applied to its payload: the same rules for every message h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any, cast
 
 from procession.errors import MessageError
 from procession.messages.draft import MessageDraft
@@ -17,12 +17,14 @@ from procession.processors.context import HookContext
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once
 from procession.processors.protocols import option
+from procession.tools.json_value import json_value
 
-__all__ = ["apply_result"]
+__all__ = ["NAMES_HINT", "apply_result", "fault_of_names"]
 
 _INPUT_SIDE = frozenset({Hook.INPUT, Hook.INPUT_STEP})
 _SETTINGS = ("tool_choice", "active_tools", "structured_output")
 _MERGED = ("provider_options", "model_settings")
+NAMES_HINT = 'give names of tools: ["search"], [] for none, None for all'
 _OVERRIDES = frozenset({"model", "tools", "messages", "message_list", "system_messages", *_SETTINGS, *_MERGED})
 
 
@@ -102,6 +104,9 @@ def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
         )
     if "messages" in result and "message_list" in result:
         raise MessageError("process_input_step returned both messages and message_list", hint="return one of them")
+    fault = fault_of_names(result.get("active_tools"))
+    if fault is not None:
+        raise MessageError(fault, hint=NAMES_HINT)
     if "system_messages" in result and result["system_messages"] is not None:
         payload.message_list.replace_system(result["system_messages"])
     _apply_messages(ctx, payload, result["messages"] if "messages" in result else result.get("message_list"))
@@ -115,6 +120,19 @@ def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     for name in _MERGED:
         if result.get(name) is not None:
             setattr(payload, name, _merged(getattr(payload, name), result[name]))
+
+
+def fault_of_names(names: object) -> str | None:
+    """
+    Return what is wrong with *names* as ``active_tools``, if anything: each part of a text would pass for a name.
+    """
+    if names is None:
+        return None
+    if not is_sequence(names) and not isinstance(names, Set):
+        return f"active_tools is {type(names).__name__}"
+    kinds = {type(name) for name in cast("Collection[object]", names)}
+    odd = [kind.__name__ for kind in kinds if not issubclass(kind, str)]
+    return f"active_tools has {min(odd)} in it" if odd else None
 
 
 def _merged(before: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,6 +159,7 @@ def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
         )
     if "prompt" in result and result["prompt"] is not None:
         payload.prompt = list(result["prompt"])
+        payload.redactions += _hides(ctx)
     if result.get("response") is not None and payload.response is None:
         payload.response = result["response"]
 
@@ -156,15 +175,22 @@ def _apply_tool_result(ctx: HookContext[Any], payload: Any, result: Any) -> None
     before: Any = payload.result
     given = is_form(result) and "result" in result
     if given:
-        payload.result = result["result"]
+        payload.result = json_value(result["result"])
     _apply_messages(ctx, payload, None if given else result)
     part = payload.message_list.tool_call(payload.tool_call_id)
     if part is not payload.seen:
         payload.seen = part
         if not given and part is not None and part.state in ("result", "output-error"):  # the hook replaced it there
-            payload.result = part.error_text if part.state == "output-error" else part.result
-    if payload.result is not before and option(ctx.owner, "redacts"):
-        payload.redacted = True
+            payload.result = part.error_text if part.state == "output-error" else json_value(part.result)
+    if payload.result is not before:
+        payload.redactions += _hides(ctx)
+
+
+def _hides(ctx: HookContext[Any]) -> bool:
+    """
+    Return whether what the processor changes is hidden: it says so, or it is a guard, which may drop whole texts.
+    """
+    return bool(option(ctx.owner, "redacts") or option(ctx.owner, "fails_closed"))
 
 
 def _apply_chunk(ctx: HookContext[Any], payload: Any, result: Any) -> None:

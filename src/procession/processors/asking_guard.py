@@ -8,26 +8,27 @@ text is judged once in a request: verdicts are kept by what the text says.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
-
-import anyio
+from functools import partial
+from typing import Any, TypeVar
 
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
 from procession.messages.text.spans import Region, resolve
+from procession.processors.beside import watch_beside
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
-from procession.processors.detect.detector import Detector, Verdict
-from procession.processors.hold_back import digest_of, pieces_of
+from procession.processors.detect.detector import Detector, Verdict, verdict_by
+from procession.processors.hold_back import pieces_of
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
-from procession.processors.violation import GuardOutcome
+from procession.processors.time_limit import within
 
 __all__ = ["AskingGuard"]
 
 MODEL_TIMEOUT = 30.0
 """Seconds that a hook which asks a model may take, unless the guard says otherwise (D17)."""
+C = TypeVar("C", bound=HookContext[Any])
 _SHORTEST = 8
 """Strings inside tool results with fewer characters are not worth a question."""
 
@@ -72,11 +73,7 @@ class AskingGuard(TextGuard):
         Ask the detector about *text*, once per request.
         """
         assert self.detector is not None
-        verdicts: dict[bytes, Verdict] = ctx.state.setdefault("verdicts", {})
-        key = digest_of(text)
-        if key not in verdicts:
-            verdicts[key] = await self.detector.detect(text, scope=ctx.scope)
-        return verdicts[key]
+        return await verdict_by(self.detector, text, ctx.scope.state(self.id), ctx.scope)
 
     async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
         """
@@ -91,14 +88,14 @@ class AskingGuard(TextGuard):
     # -- hooks
 
     async def _input_slowly(self, ctx: InputContext) -> None:
-        await self._now_or_beside(ctx, self._look_at_all(ctx, self.new_messages(ctx)))
+        await self._now_or_beside(ctx, lambda ctx: self._look_at_all(ctx, self.new_messages(ctx)))
 
     async def _result_slowly(self, ctx: OutputResultContext) -> None:
         answers = [message for message in ctx.view if message.role == "assistant"]
-        await self._now_or_beside(ctx, self._look_at_all(ctx, answers))
+        await self._now_or_beside(ctx, lambda ctx: self._look_at_all(ctx, answers))
 
     async def _tool_slowly(self, ctx: ToolResultContext) -> Any:
-        return await self._now_or_beside(ctx, self._look_into_all(ctx))
+        return await self._now_or_beside(ctx, self._look_into_all)
 
     async def _look_at_all(self, ctx: HookContext[Any], messages: Iterable[Message]) -> None:
         for message in messages:
@@ -114,22 +111,14 @@ class AskingGuard(TextGuard):
                 found[text] = await self.regions_in(ctx, text) if worth else self.regions(text)
         return self.look_into(ctx, found.__getitem__)
 
-    async def _now_or_beside(self, ctx: HookContext[Any], looking: Awaitable[Any]) -> Any:
+    async def _now_or_beside(self, ctx: C, look: Callable[[C], Awaitable[Any]]) -> Any:
         """
-        Await *looking*; a monitor does not keep the run waiting and leaves it to be awaited at its end (D36).
+        Await *look*; that of a monitor goes on beside the run (D36).
         """
         if self.enforces:
-            return await looking
-        ctx.scope.pending.append(self._beside(ctx, looking))
+            return await look(ctx)
+        watch_beside(ctx, look, self.timeout)
         return None
-
-    async def _beside(self, ctx: HookContext[Any], looking: Awaitable[Any]) -> None:
-        try:
-            with anyio.fail_after(self.timeout):
-                await looking
-        except Exception as error:
-            outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
-            ctx.report(f"{self.id} failed: {type(error).__name__}", None, outcome)
 
     async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
         chunk = ctx.chunk
@@ -141,8 +130,7 @@ class AskingGuard(TextGuard):
     async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
         out: list[Chunk] = []
         for id, pieces in TextBlocks[list[str]].of(ctx, list[str]).ended_by(ctx.chunk):
-            with anyio.fail_after(self.timeout):
-                text = await self._now_or_beside(ctx, self._whole(ctx, "".join(pieces)))
+            text = await within(self.timeout, self._now_or_beside(ctx, partial(self._whole, text="".join(pieces))))
             if text and not self.passes:
                 out.append(TextDelta(text, id))
         return out

@@ -9,7 +9,8 @@ is in ``contexts.py``.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar
+from copy import copy
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast
 
 from procession.errors import MessageError
 from procession.messages.chunks import DataChunk, TripwireInfo
@@ -234,6 +235,25 @@ class HookContext(Generic[P]):
         Note that something was found, and go on.
         """
         self.report(reason, metadata, "warned")
+
+    # -- for the library's own processors
+
+    def speak_for(self, owner: Any) -> None:
+        """
+        Be the context of *owner* from now on: its id on what is reported, its state, its callback.
+        """
+        self.owner = owner
+        self.processor_id = owner.id
+        self._state = None
+
+    def apart(self) -> Self:
+        """
+        Return a context of its own that goes on showing what this one shows now: for what goes on beside the run.
+        """
+        made = copy(self)
+        made._payload = cast("P", self._payload.fork())
+        made.violated = False
+        return made
 
     def report(self, message: str, detail: object, outcome: GuardOutcome) -> None:
         """

@@ -9,17 +9,20 @@ united, the strictest strategy counts, and every finding is still its own guard'
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
-import anyio
-
 from procession.messages.chunks import Chunk, TextDelta
-from procession.messages.text.spans import Span, resolve
+from procession.messages.text.scan import Lane
+from procession.messages.text.spans import Region, Span, resolve
+from procession.processors.adapter import left_out
+from procession.processors.beside import watch_beside
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
+from procession.processors.time_limit import limited, within
 from procession.processors.violation import Violation
 
 __all__ = ["GuardGroup"]
@@ -29,7 +32,8 @@ class GuardGroup:
     """
     Text guards as one processor of a stream: block before filter before redact before warn.
 
-    A guard that asks a model makes the group wait for the end of each block.
+    A guard that asks a model makes the group wait for the end of each block.  What fails is left out, or stops the
+    run, as the guard that failed has it.
     """
 
     on_error = "stop"
@@ -99,11 +103,13 @@ class GuardGroup:
             text = "".join(block.whole)
             strict: list[Span] = []
             for guard in self.guards:
+                if guard.asks and not guard.enforces:
+                    with self._as(ctx, guard):
+                        watch_beside(ctx, partial(_judge, guard=guard, text=text), guard.timeout)
+                    continue
+                regions: list[Region] = []
                 with self._as(ctx, guard):
-                    with anyio.fail_after(guard.timeout):
-                        regions = await guard.regions_in(ctx, text)
-                    if guard.passes and regions:
-                        guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
+                    regions = await within(guard.timeout, _judge(ctx, guard, text))
                 if not guard.passes:
                     strict += [span.replace(source=guard.id) for region in regions for span in region.members]
             made = self._settle(ctx, block, pieces_of(text, resolve(strict)), strict)
@@ -116,18 +122,31 @@ class GuardGroup:
         """
         Drop what is held back: the attempt it belongs to was rejected.
         """
+        ctx.speak_for(self)  # a verdict left it to its guard
         TextBlocks.forget(ctx)
 
     def _new_block(self) -> _Block:
         if self._waits:
-            return _Block(StreamedText([]), [])
+            return _Block(StreamedText([]), [], [])
+        spared = [
+            (guard, _SparedLane(guard))
+            for guard in self._strict
+            if guard.on_error == "skip" or guard.timeout is not None
+        ]
+        lanes = {guard.id: lane for guard, lane in spared}
         return _Block(
             StreamedText(
-                [Watch(guard.id, guard.lane(), guard.accepts) for guard in self._strict],
+                [
+                    Watch(guard.id, lane, lane.accepts)
+                    if (lane := lanes.get(guard.id)) is not None
+                    else Watch(guard.id, guard.lane(), guard.accepts)
+                    for guard in self._strict
+                ],
                 least=max((guard.carryover for guard in self._strict), default=0),
                 batch=max((guard.batch for guard in self._strict), default=1),
             ),
             [(guard, guard.new_block()) for guard in self._lenient],
+            spared,
         )
 
     def _note_passed(self, ctx: OutputStreamContext, block: _Block) -> None:
@@ -164,26 +183,102 @@ class GuardGroup:
         """
         machine = block.shared.machine
         try:
-            return machine.finish() if text is None else machine.feed(text)
+            released = machine.finish() if text is None else machine.feed(text)
         except Exception:
             failed = self._by_id.get(machine.failed or "")
             if failed is not None:
-                ctx.owner, ctx.processor_id = failed, failed.id
+                ctx.speak_for(failed)
             raise
+        for guard, lane in block.spared:
+            if lane.error is not None:
+                error, lane.error = lane.error, None
+                with self._as(ctx, guard):
+                    raise error
+        return released
 
     @contextmanager
     def _as(self, ctx: OutputStreamContext, guard: TextGuard) -> Generator[None]:
         """
-        Let *ctx* speak for *guard*: its id on what it reports, its callback told once.  A verdict stays the guard's.
+        Let *ctx* speak for *guard*: its id on what it reports, its callback told once, what it may fail left out.
+
+        A verdict, and a failure that is not left out, stay the guard's: they are settled in its name.
         """
         told: set[str] = ctx.scope.state(self.id).setdefault("told", set())
         if not ctx.violated:
             told.clear()
-        ctx.owner, ctx.processor_id, ctx.violated = guard, guard.id, guard.id in told
-        yield
+        ctx.speak_for(guard)
+        ctx.violated = guard.id in told
+        try:
+            if guard.timeout is None:
+                yield
+            else:
+                with limited(guard.timeout):
+                    yield
+        except Exception as error:
+            if ctx.verdict is not None or guard.on_error != "skip":
+                raise
+            left_out(ctx, error)
         if ctx.violated:
             told.add(guard.id)
-        ctx.owner, ctx.processor_id, ctx.violated = self, self.id, bool(told)
+        ctx.speak_for(self)
+        ctx.violated = bool(told)
+
+
+async def _judge(ctx: OutputStreamContext, guard: TextGuard, text: str) -> list[Region]:
+    """
+    Return what *guard* finds in a whole block, reported where it changes nothing.
+    """
+    regions = await guard.regions_in(ctx, text)
+    if guard.passes and regions:
+        guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
+    return regions
+
+
+class _SparedLane:
+    """
+    The search of a guard that may fail or has a time limit: once that happened it finds nothing and holds nothing back.
+    """
+
+    __slots__ = ("_fed", "_guard", "_lane", "error", "settled")
+
+    def __init__(self, guard: TextGuard) -> None:
+        self._guard = guard
+        self._lane: Lane | None = guard.lane()
+        self._fed = 0
+        self.settled = 0
+        self.error: Exception | None = None
+
+    def feed(self, text: str, *, final: bool = False) -> Sequence[Span]:
+        """
+        Take the next piece and return the spans that are decided now.
+        """
+        self._fed += len(text)
+        if self._lane is None:
+            self.settled = self._fed
+            return ()
+        try:
+            with limited(self._guard.timeout) if self._guard.timeout is not None else nullcontext():
+                found = self._lane.feed(text, final=final)
+        except Exception as error:
+            return self._failed(error)
+        self.settled = self._lane.settled
+        return found
+
+    def accepts(self, span: Span, text: str) -> bool:
+        """
+        Whether a finding counts.
+        """
+        try:
+            return self._guard.accepts(span, text)
+        except Exception as error:
+            self._failed(error)
+            return False
+
+    def _failed(self, error: Exception) -> Sequence[Span]:
+        self.error = self.error or error
+        self._lane = None
+        self.settled = self._fed
+        return ()
 
 
 class _Block:
@@ -191,11 +286,17 @@ class _Block:
     One block of text: what the strict guards share, what each lenient one has of its own, and the whole text so far.
     """
 
-    __slots__ = ("own", "shared", "whole")
+    __slots__ = ("own", "shared", "spared", "whole")
 
-    def __init__(self, shared: StreamedText, own: list[tuple[TextGuard, StreamedText]]) -> None:
+    def __init__(
+        self,
+        shared: StreamedText,
+        own: list[tuple[TextGuard, StreamedText]],
+        spared: list[tuple[TextGuard, _SparedLane]],
+    ) -> None:
         self.shared = shared
         self.own = own
+        self.spared = spared
         self.whole: list[str] = []
 
 

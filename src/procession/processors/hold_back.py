@@ -114,6 +114,13 @@ class HoldBack:
         """
         return self._take(final=True)
 
+    def unread(self) -> list[Piece]:
+        """
+        Return what is held back, with what was found in it so far.
+        """
+        text = self._text + "".join(self._waiting)
+        return pieces_of(text, resolve(span.moved(-self._base) for span in self._spans))
+
     def _take(self, *, final: bool) -> Released:
         new = self._waiting[0] if len(self._waiting) == 1 else "".join(self._waiting)
         self._waiting.clear()
@@ -160,13 +167,21 @@ class StreamedText:
     What a guard keeps for one block of streamed text.
     """
 
-    __slots__ = ("digest", "dropped", "machine")
+    __slots__ = ("digest", "dropped", "machine", "settling")
 
     def __init__(self, watches: Iterable[Watch], *, least: int = 0, batch: int = 1) -> None:
         self.machine = HoldBack(watches, least=least, batch=batch)
         self.digest = hashlib.blake2b(digest_size=16)
         """Of the text that left: it need not be looked at again in ``process_output_result``."""
         self.dropped = False
+        self.settling: Sequence[Piece] = ()
+        """What was released and is being dealt with."""
+
+    def unread(self) -> list[Piece]:
+        """
+        Return what has not left, with what was found in it so far.
+        """
+        return [*self.settling, *self.machine.unread()]
 
     def passed(self, text: str, counted: bool = False) -> str:
         """

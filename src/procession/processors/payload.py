@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from procession.errors import MergeConflict
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
-from procession.messages.shapes import is_form
+from procession.messages.shapes import is_form, is_items
 from procession.processors.hooks import Hook
 from procession.steps.forkable import MergePolicy
 
@@ -76,9 +76,10 @@ class HookPayload:
         """
         Put the branches' payloads together under *policy* (D26).
         """
-        branches = {key: output for key, output in outputs.items() if isinstance(output, HookPayload)}
         if callable(policy):
             return self.adopt(outputs, policy(self, outputs), allow_drop=True)
+        # An arm in which nothing runs has no fork: its output is this very payload.
+        branches = {key: out for key, out in outputs.items() if isinstance(out, HookPayload) and out is not self}
         if policy == "chain":  # each branch began with what the one before left
             return self.adopt(outputs, list(branches.values())[-1] if branches else None, allow_drop=True)
         self.message_list.merge({key: branch.message_list.diff() for key, branch in branches.items()}, policy)
@@ -113,7 +114,7 @@ class HookPayload:
         patches = {
             key: output.message_list.diff()
             for key, output in outputs.items()
-            if isinstance(output, HookPayload) and output is not picked
+            if isinstance(output, HookPayload) and output is not picked and output is not self
         }
         dropped = self.message_list.dropped_redactions(patches, picked.message_list)
         if dropped:
@@ -128,6 +129,8 @@ class HookPayload:
         changed = {key: value for key, branch in branches.items() if (value := getattr(branch, field)) is not before}
         if not changed:
             return
+        if first_wins and len(changed) > 1:  # a copy of what was given is no change that could win
+            changed = {key: value for key, value in changed.items() if not _is_copy(value, before)} or changed
         values = list(changed.values())
         if field in self.by_key and all(is_form(value) for value in (before or _NOTHING, *values)):
             setattr(self, field, _merge_mappings(field, before or _NOTHING, changed, first_wins=first_wins))
@@ -142,6 +145,10 @@ class HookPayload:
             branches=tuple(changed),
             hint="choose in a .map(...), or put the processors one after the other",
         )
+
+
+def _is_copy(value: Any, before: Any) -> bool:
+    return bool(value == before) or (is_items(value) and is_items(before) and list(value) == list(before))
 
 
 def _merge_mappings(

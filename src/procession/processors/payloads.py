@@ -4,7 +4,7 @@ The nine payloads: what each hook's processors are given and may change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from procession.errors import ModelError
@@ -12,11 +12,15 @@ from procession.messages.chunks import Chunk, ToolCall
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import StepStartPart, TextPart, ToolCallPart
-from procession.messages.patch import Patch
+from procession.messages.patch import Added, Patch
 from procession.messages.prompt import PromptMessage
+from procession.messages.texts import map_texts
 from procession.messages.usage import NO_USAGE, Usage
+from procession.processors.hidden_texts import HiddenTexts
+from procession.processors.hiding_payload import HidingPayload
 from procession.processors.hooks import Hook
 from procession.processors.payload import HookPayload
+from procession.steps.forkable import MergePolicy
 
 __all__ = [
     "APIErrorPayload", "HookPayload", "InputPayload", "InputStepPayload", "LLMRequestPayload", "LLMResponsePayload",
@@ -85,7 +89,7 @@ class InputStepPayload(HookPayload):
         self.message_id = message_id
 
 
-class LLMRequestPayload(HookPayload):
+class LLMRequestPayload(HidingPayload):
     """
     Of ``process_llm_request``: the prompt as it will be sent, and a response that replaces the call.
     """
@@ -106,6 +110,16 @@ class LLMRequestPayload(HookPayload):
         if field == "response":  # the first processor that gives a response wins
             return next(iter(changed.values()))
         return super()._resolve(field, before, changed, branches)
+
+    def _drops(self, branch: Any, picked: Any) -> bool:
+        return branch.prompt is not self.prompt and picked.prompt != branch.prompt
+
+    def _kept_hidden(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        prompts = {key: branch.prompt for key, branch in self._hiding(outputs).items()}
+        first = next(iter(prompts.values()))
+        if any(prompt != first for prompt in prompts.values()):
+            super()._resolve("prompt", self.prompt, prompts, outputs)
+        return {"prompt": first}
 
 
 class LLMResponsePayload(HookPayload):
@@ -203,14 +217,14 @@ class OutputStepPayload(HookPayload):
         return "".join(reversed(said))
 
 
-class ToolResultPayload(HookPayload):
+class ToolResultPayload(HidingPayload):
     """
     Of ``process_tool_result``: what one tool answered, before anything is derived from it (D20).
     """
 
     hook = Hook.TOOL_RESULT
     changeable = ("result",)
-    __slots__ = ("args", "is_error", "provider_executed", "redacted", "result", "seen", "tool_call_id", "tool_name")
+    __slots__ = ("args", "is_error", "provider_executed", "result", "seen", "tool_call_id", "tool_name")
 
     def __init__(
         self,
@@ -231,25 +245,72 @@ class ToolResultPayload(HookPayload):
         self.result = result
         self.is_error = is_error
         self.provider_executed = provider_executed
-        self.redacted = False
-        """Whether a processor that redacts has changed the result."""
         self.seen = message_list.tool_call(tool_call_id)
         """The call as it stood in the messages when a processor last looked: it may be replaced there as well."""
 
+    def merge(self, outputs: Mapping[str, Any], policy: MergePolicy) -> HookPayload:
+        """
+        Put the branches' results together; what one of them hid is hidden in the messages that others added as well.
+        """
+        hidden = [HiddenTexts(self.result, branch.result) for branch in self._hiding(outputs).values()]
+        super().merge(outputs, policy)
+        if hidden and policy in ("strictest", "priority"):
+            for branch in outputs.values():
+                if isinstance(branch, ToolResultPayload) and branch is not self:
+                    self._hide_in_added(branch.message_list.diff(), hidden)
+        return self
+
+    def _hide_in_added(self, patch: Patch, hidden: Sequence[HiddenTexts]) -> None:
+        for change in patch.changes:
+            message = self.message_list.get_by_id(change.id) if isinstance(change, Added) else None
+            if message is not None:
+                parts = message.parts
+                for texts in hidden:
+                    parts = map_texts(parts, texts.covered)
+                if parts is not message.parts:
+                    self.message_list.replace(message.with_parts(parts), redacted=True)
+
+    def _settle(self, branches: Iterable[Any]) -> None:
+        """
+        Count the redactions, and let a call that a branch replaced in the messages say what the branches came to.
+        """
+        super()._settle(branches)
+        part = self.message_list.tool_call(self.tool_call_id)
+        if part is not None and part is not self.seen and part.state in ("result", "output-error"):
+            field = "error_text" if part.state == "output-error" else "result"
+            if getattr(part, field) != self.result:
+                self.message_list.update_tool_call(part.replace(**{field: self.result}))
+                part = self.message_list.tool_call(self.tool_call_id)
+        self.seen = part
+
+    def _drops(self, branch: Any, picked: Any) -> bool:
+        return HiddenTexts(self.result, branch.result).shown_in(picked.result)
+
+    def _kept_hidden(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
+        return {"result": self._together(self.result, outputs, "priority")}
+
     def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
+        return self._together(before, branches, "strictest")
+
+    def _together(self, before: Any, outputs: Mapping[str, Any], policy: str) -> Any:
         """
-        Put results together like messages, place by place: what any redactor hid stays hidden (D26).
+        Put results together like messages, place by place, then hide what one branch hid and another one shows.
         """
+        hiding = self._hiding(outputs)
         call = ToolCallPart(self.tool_call_id, self.tool_name, self.args, "result", before)
         base = MessageList([Message("assistant", (call,))], source="response")
         patches: dict[str, Patch] = {}
-        for key, value in changed.items():
-            fork = base.fork()
-            fork.update_tool_call(call.replace(result=value), redacted=True if branches[key].redacted else None)
-            patches[key] = fork.diff()
-        base.merge(patches, "strictest")
+        for key, branch in outputs.items():
+            if isinstance(branch, ToolResultPayload) and branch.result is not before:
+                fork = base.fork()
+                fork.update_tool_call(call.replace(result=branch.result), redacted=True if key in hiding else None)
+                patches[key] = fork.diff()
+        base.merge(patches, policy)
         merged = base.tool_call(self.tool_call_id)
-        return merged.result if merged is not None else before
+        result = merged.result if merged is not None else before
+        for branch in hiding.values():  # messages know neither numbers and keys, nor parts of what was hidden
+            result = HiddenTexts(before, branch.result).covered(result)
+        return result
 
 
 class APIErrorPayload(HookPayload):

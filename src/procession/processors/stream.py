@@ -96,7 +96,7 @@ class StreamChain:
                         out = await out
                 except Exception as error:
                     out = item.raised(chunk, error)
-                except Signal as signal:
+                except (Signal, BaseExceptionGroup) as signal:
                     out = item.signalled(signal)
                 if ctx.verdict is not None:
                     item.settle()
@@ -118,7 +118,7 @@ class StreamChain:
                 out = item.method(ctx)
             except Exception as error:
                 out = item.raised(chunk, error)
-            except Signal as signal:
+            except (Signal, BaseExceptionGroup) as signal:
                 out = item.signalled(signal)
             if ctx.verdict is not None:
                 item.settle()

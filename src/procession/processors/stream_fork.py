@@ -4,7 +4,7 @@ Branches of a stream chain: the arms of ``.parallel()`` and ``.branch()``, and h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, cast
 
@@ -14,6 +14,8 @@ from procession.errors import ConditionError, MergeConflict, NoArmMatched
 from procession.messages.chunks import Chunk, DataChunk
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_items import Item, ProcessorItem, picked_payload, release_all, run_items
+from procession.processors.stream_owed import Dropped, Owed
+from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy
 from procession.steps.signals import Signal, Tripwire
 
@@ -29,7 +31,7 @@ class StreamArm:
     One arm: its items, the payload by which a map sees it, and the condition under which it runs.
     """
 
-    __slots__ = ("condition", "items", "payload", "redacts", "step_id")
+    __slots__ = ("condition", "holds", "items", "payload", "redacts", "step_id")
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class StreamArm:
         self.payload = payload
         self.condition = condition
         self.redacts = redacts
+        self.holds = any(item.holds for item in items)
 
 
 class ForkItem(Item):
@@ -56,8 +59,8 @@ class ForkItem(Item):
     """
 
     __slots__ = (
-        "_all", "_allow_drop", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first",
-        "_merge", "_name", "_payload", "_pick", "_redacting", "_simple", "_skip", "_waits",
+        "_all", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first",
+        "_merge", "_name", "_owed", "_payload", "_pick", "_simple", "_skip", "_waits",
     )  # fmt: skip
 
     def __init__(
@@ -77,22 +80,21 @@ class ForkItem(Item):
         self._arms = tuple(arms)
         self._default = default
         self._all = (*self._arms, default) if default is not None else self._arms
-        super().__init__(
-            is_async=True, holds=any(item.holds for arm in self._all for item in arm.items)
-        )
+        super().__init__(is_async=True, holds=any(item.holds for arm in self._all for item in arm.items))
         self._name = name
         self._payload = payload
         self._choose = choose
-        self._allow_drop = allow_drop
         self._merge = merge
         self._first = first_only
         self._skip = skip_unmatched
         self._concurrent = False
         self._conditional = default is not None or any(arm.condition is not None for arm in self._arms)
-        self._redacting = not allow_drop and any(arm.redacts for arm in self._arms)
         self._simple = None if self._conditional else _simple(self._arms)
         self._waits = self._simple is not None and any(item.is_async for item in self._simple)
         self._pick = next((at for at, arm in enumerate(self._arms) if arm.step_id == pick), None)
+        watched = {arm.step_id: arm.holds for arm in self._all if arm.redacts} if choose and not allow_drop else {}
+        # Nothing can be lost where the one arm that redacts is always the one that is picked.
+        self._owed = Owed(watched) if watched and list(watched) != [pick] else None
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -110,6 +112,8 @@ class ForkItem(Item):
         """
         Drop what the arms hold back.
         """
+        if self._owed is not None:
+            self._owed.clear()
         for arm in self._all:
             for item in arm.items:
                 item.discard()
@@ -125,10 +129,18 @@ class ForkItem(Item):
         Let the arms release, and put what comes of it together like any chunk.
         """
         pieces: list[list[Chunk]] = []
+        verdicts: list[Tripwire] = []
+        failures: list[Exception] = []
         for arm in self._all:
             out: list[Chunk] = []
-            await release_all(arm.items, coming, out)
+            try:
+                await release_all(arm.items, coming, out)
+            except Tripwire as verdict:
+                verdicts.append(verdict)
+            except Exception as error:
+                failures.append(error)
             pieces.append(out)
+        _decide(verdicts, failures)
         released: list[Chunk] = []
         for position in range(max((len(piece) for piece in pieces), default=0)):
             outputs = {
@@ -138,7 +150,10 @@ class ForkItem(Item):
             one = await self._joined(None, outputs)
             if one is not None:
                 released.append(one)
-        return released
+        try:
+            return released + self._owed.ended(coming) if self._owed is not None else released
+        except Dropped as dropped:
+            raise self._drops(dropped.arm) from None
 
     async def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | None:
         """
@@ -149,7 +164,7 @@ class ForkItem(Item):
             outs = await self._call_all(self._simple, chunk)
             if self._waits and monotonic() - began > _LONG:
                 self._concurrent = True
-            if self._pick is not None and not self._redacting:
+            if self._pick is not None and self._owed is None:
                 out = outs[self._pick]
             elif self._choose is None and all(each is chunk for each in outs):
                 out = chunk
@@ -173,6 +188,7 @@ class ForkItem(Item):
         """
         outs: list[Chunk | None] = []
         verdicts: list[Tripwire] = []
+        failures: list[Exception] = []
         data = type(chunk) is DataChunk
         for item in simple:
             if data and not item.takes_data:
@@ -181,21 +197,22 @@ class ForkItem(Item):
             ctx = item.ctx
             ctx.chunk = chunk
             try:
-                out = item.method(ctx)
-                if item.is_async:
-                    out = await out
-            except Exception as error:
-                out = item.raised(chunk, error)
-            except Signal as signal:
-                out = item.signalled(signal)
-            if ctx.verdict is not None:
                 try:
+                    out = item.method(ctx)
+                    if item.is_async:
+                        out = await out
+                except Exception as error:
+                    out = item.raised(chunk, error)
+                except (Signal, BaseExceptionGroup) as signal:
+                    out = item.signalled(signal)
+                if ctx.verdict is not None:
                     item.settle()
-                except Tripwire as verdict:
-                    verdicts.append(verdict)
-            outs.append(out if out is chunk else item.kept(chunk, out))
-        if verdicts:
-            _decided({}, verdicts)
+                outs.append(out if out is chunk else item.kept(chunk, out))
+            except Tripwire as verdict:
+                verdicts.append(verdict)
+            except Exception as error:
+                failures.append(error)
+        _decide(verdicts, failures)
         return outs
 
     async def _taking_part(self, chunk: Chunk) -> list[StreamArm]:
@@ -225,20 +242,21 @@ class ForkItem(Item):
             )  # fmt: skip
         return found
 
-    async def _in_turn(
-        self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None
-    ) -> dict[str, Chunk | None]:
+    async def _in_turn(self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None) -> dict[str, Chunk | None]:
         outputs: dict[str, Chunk | None] = {}
         verdicts: list[Tripwire] = []
+        failures: list[Exception] = []
         for arm in arms:
-            watch = _Watch(self._run_arm(arm, chunk, sender, outputs, verdicts))
-            await watch
+            watch = Waited(self._run_arm(arm, chunk, sender, outputs, verdicts))
+            try:
+                await watch
+            except Exception as error:
+                failures.append(error)
             self._concurrent = self._concurrent or (watch.suspended and len(arms) > 1)
-        return _decided(outputs, verdicts)
+        _decide(verdicts, failures)
+        return outputs
 
-    async def _at_once(
-        self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None
-    ) -> dict[str, Chunk | None]:
+    async def _at_once(self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None) -> dict[str, Chunk | None]:
         outputs: dict[str, Chunk | None] = {}
         verdicts: dict[str, Tripwire] = {}
         failures: dict[str, Exception] = {}
@@ -257,10 +275,11 @@ class ForkItem(Item):
         async with anyio.create_task_group() as group:
             for arm in arms:
                 group.start_soon(one, arm)
-        hard = any(not verdict.info.retry for verdict in verdicts.values())
-        if failures and not hard:
-            raise next(failures[arm.step_id] for arm in arms if arm.step_id in failures)
-        return _decided(outputs, [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts])
+        _decide(
+            [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts],
+            [failures[arm.step_id] for arm in arms if arm.step_id in failures],
+        )
+        return outputs
 
     async def _run_arm(
         self,
@@ -280,11 +299,14 @@ class ForkItem(Item):
     async def _joined(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
         if self._choose is not None:
             return await self._picked(chunk, outputs)
-        changed = {key: out for key, out in outputs.items() if out is not chunk}
+        changed = {key: out for key, out in outputs.items() if out is not chunk and out != chunk}
         if not changed:
             return chunk
         values = list(changed.values())
-        if self._merge == "priority" or all(value == values[0] for value in values[1:]):
+        if self._merge == "priority":  # what an arm hides, or still holds, goes first (D26)
+            first = [arm.step_id for arm in self._all if (arm.redacts or arm.holds) and arm.step_id in changed]
+            values = [changed[key] for key in first] or values[:1]
+        if all(value == values[0] for value in values[1:]):
             return values[0]
         if callable(self._merge):
             picked = self._merge(self._payload, self._shown(outputs))
@@ -301,20 +323,21 @@ class ForkItem(Item):
     async def _picked(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
         assert self._choose is not None
         picked = await picked_payload(f"the map after {self._name}", self._choose, self._shown(outputs))
-        if picked is None:
-            return chunk
-        out = picked.chunk
-        if not self._allow_drop:
-            for arm in self._all:
-                hidden = outputs.get(arm.step_id, out)
-                if arm.redacts and hidden is not chunk and hidden != out:
-                    raise MergeConflict(
-                        f"the map after {self._name!r} drops what {arm.step_id!r} redacted",
-                        branches=(arm.step_id,),
-                        path=self._name,
-                        hint="pick that branch, leave the map out, or say allow_drop=True",
-                    )
-        return out
+        out = chunk if picked is None else picked.chunk
+        if self._owed is None:
+            return out
+        try:
+            return self._owed.shown(chunk, outputs, out)
+        except Dropped as dropped:
+            raise self._drops(dropped.arm) from None
+
+    def _drops(self, arm: str) -> MergeConflict:
+        return MergeConflict(
+            f"the map after {self._name!r} drops what {arm!r} redacted",
+            branches=(arm,),
+            path=self._name,
+            hint="pick that branch, leave the map out, or say allow_drop=True",
+        )
 
     def _shown(self, outputs: Mapping[str, Chunk | None]) -> dict[str, OutputStreamPayload]:
         shown: dict[str, OutputStreamPayload] = {}
@@ -334,49 +357,14 @@ def _simple(arms: Sequence[StreamArm]) -> tuple[ProcessorItem, ...] | None:
     return simple if len(simple) == len(arms) else None
 
 
-def _decided(outputs: dict[str, Chunk | None], verdicts: Sequence[Tripwire]) -> dict[str, Chunk | None]:
+def _decide(verdicts: Sequence[Tripwire], failures: Sequence[Exception]) -> None:
     """
-    Raise the verdict that counts: a hard block before a retry, then the order of declaration (D27).
+    Raise what counts: a hard block before a failure, that before a retry, then the order of declaration (D27).
     """
     for verdict in verdicts:
         if not verdict.info.retry:
             raise verdict
+    if failures:
+        raise failures[0]
     if verdicts:
         raise verdicts[0]
-    return outputs
-
-
-class _Watch:
-    """
-    Awaits a coroutine and notes whether it had to wait for anything.
-    """
-
-    __slots__ = ("_coroutine", "suspended")
-
-    def __init__(self, coroutine: Any) -> None:
-        self._coroutine = coroutine
-        self.suspended = False
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        inner = self._coroutine.__await__()
-        try:
-            waiting = next(inner)
-        except StopIteration as done:
-            return done.value
-        self.suspended = True
-        while True:
-            try:
-                sent = yield waiting
-            except GeneratorExit:
-                inner.close()
-                raise
-            except BaseException as error:
-                try:
-                    waiting = inner.throw(error)
-                except StopIteration as done:
-                    return done.value
-            else:
-                try:
-                    waiting = inner.send(sent)
-                except StopIteration as done:
-                    return done.value

@@ -7,10 +7,10 @@ Each takes a chunk and gives a chunk, or ``None`` where it dropped it or holds i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
-from procession.messages.chunks import Chunk, DataChunk, TextDelta
+from procession.messages.chunks import Chunk, DataChunk, Finish, TextDelta, TextEnd
 from procession.messages.shapes import is_items
 from procession.processors.adapter import HookCaller
 from procession.processors.context import Replaced
@@ -22,6 +22,10 @@ from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal
 
 __all__ = ["Item", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
+
+
+_END = Finish("unknown")
+"""What a hook that lets go is shown where the answer is over without a chunk that says so."""
 
 
 class Item:
@@ -152,7 +156,7 @@ class ProcessorItem(Item):
             out = self.method(self.ctx)
         except Exception as error:
             out = self.raised(chunk, error)
-        except Signal as signal:
+        except (Signal, BaseExceptionGroup) as signal:
             out = self.signalled(signal)
         if self.ctx.verdict is not None:
             self.settle()
@@ -166,7 +170,7 @@ class ProcessorItem(Item):
             )
         except Exception as error:
             out = self.raised(chunk, error)
-        except Signal as signal:
+        except (Signal, BaseExceptionGroup) as signal:
             out = self.signalled(signal)
         if ctx.verdict is not None:
             self.settle()
@@ -185,10 +189,12 @@ class ProcessorItem(Item):
 
     def must_release(self, chunk: Chunk) -> bool:
         """
-        Text of a block is held until something else than more of it comes; data of the application may come between.
+        Text is held until a block ends, another begins, or the step is over; what else comes in between passes it.
         """
+        if self._block is None:
+            return False
         kind = type(chunk)
-        return self._block is not None and kind is not DataChunk and not (kind is TextDelta and chunk.id == self._block)  # type: ignore[attr-defined]
+        return chunk.id != self._block if kind is TextDelta else kind is TextEnd or chunk.control  # type: ignore[attr-defined]
 
     async def release(self, coming: Chunk | None) -> list[Chunk]:
         """
@@ -199,16 +205,16 @@ class ProcessorItem(Item):
         if coming is None:
             self._block = None
         ctx = self.ctx
-        if coming is not None:
-            ctx.chunk = coming
+        ctx.chunk = coming if coming is not None else _END
         held: Any = None
         try:
-            held = self.caller.owner.flush_output_stream(ctx)
+            held = self.caller.flush(ctx) if self.caller.flush is not None else None
             if hasattr(held, "__await__"):
                 held = await held
         except Exception as error:
             self.raised(None, error)
-        except Signal as signal:
+            held = self._given_back(None, error)
+        except (Signal, BaseExceptionGroup) as signal:
             self.signalled(signal)
         if ctx.verdict is not None:
             self.settle()
@@ -229,11 +235,13 @@ class ProcessorItem(Item):
             return chunk
         return out
 
-    def signalled(self, signal: Signal) -> Chunk | None:
+    def signalled(self, signal: Signal | BaseExceptionGroup[Any]) -> Chunk | None:
         """
-        Note a verdict that was raised without the context, and return what becomes of the chunk.
+        Note a verdict that came without the context or in a task group's, and return what becomes of the chunk.
         """
         ctx = self.ctx
+        if isinstance(signal, BaseExceptionGroup):
+            signal = _verdict_in(signal, ctx.verdict)
         if ctx.verdict is None:
             ctx.verdict = signal
         # Where an answer was given in place of the model's, its own words pass whoever gave it.
@@ -255,12 +263,52 @@ class ProcessorItem(Item):
         if self.ctx.verdict is not None:
             return None
         if not self.caller.skips:
-            try:
-                self.caller.failure(self.ctx, error)
-            finally:
-                self.ctx.verdict = None
+            self._failed(error)
         self.caller.skipped(self.ctx, error)
+        if self.holds and type(chunk) is TextDelta:
+            given = self._given_back(chunk, error)
+            return given[0] if given else None
         return chunk
+
+    def _given_back(self, chunk: TextDelta | None, error: Exception) -> list[Chunk]:
+        """
+        Return what a processor that failed and is skipped holds back, of the block of *chunk* or of what ended.
+
+        One that does not say what that is has failed for good: to skip it would lose text.
+        """
+        if self.ctx.verdict is not None:
+            return []
+        give = getattr(self.caller.owner, "unchecked_output_stream", None)
+        if give is None:
+            if chunk is not None:
+                return [chunk]
+            self._failed(error)
+        try:
+            held: list[Chunk] = give(self.ctx, chunk)
+        except Exception:
+            self._failed(error)
+        return held
+
+    def _failed(self, error: Exception) -> NoReturn:
+        try:
+            self.caller.failure(self.ctx, error)
+        finally:
+            self.ctx.verdict = None
+
+
+def _verdict_in(group: BaseExceptionGroup[Any], known: Signal | None) -> Signal:
+    """
+    Return the verdict that a task group of the hook's own wrapped; a cancellation in it goes on as it came.
+    """
+    signals, others = group.split(Signal)
+    if others is not None and others.split(Exception)[1] is not None:
+        raise group
+    found: Any = known if known is not None else signals
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if not isinstance(found, Signal):
+        raise group
+    return found
 
 
 async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:

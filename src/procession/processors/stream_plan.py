@@ -13,7 +13,7 @@ from procession.processors.chain import is_workflow, owners
 from procession.processors.guard_group import GuardGroup
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
-from procession.processors.protocols import option
+from procession.processors.protocols import hook_methods, option
 from procession.processors.stream_fork import ForkItem, StreamArm
 from procession.processors.stream_items import Item, MapItem, ProcessorItem
 from procession.processors.text_guard import TextGuard
@@ -111,14 +111,57 @@ def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None) -> list[Make]
         return [make for arm, _ in arms for make in _step(arm)]
     guards: list[Any] = []
     if chosen is None and isinstance(node, ParallelNode):
-        guards = [arm.step.owner for arm, _ in arms if _step(arm) and isinstance(arm.step.owner, TextGuard)]
-        arms = [(arm, condition) for arm, condition in arms if arm.step.owner not in guards]
+        alone = {arm.id: _only_guards(arm) for arm, _ in arms}
+        guards = [guard for found in alone.values() for guard in found]
+        arms = [(arm, condition) for arm, condition in arms if not alone[arm.id]]
+        if not callable(node.merge):
+            _check_holders(node, [arm for arm, _ in arms])
     makers: list[Make] = []
     if any(_step(arm) for arm, _ in arms) or isinstance(node, BranchNode):
         makers.append(_fork_maker(node, arms, chosen))
     if guards:
         makers.append(_processor(guards[0] if len(guards) == 1 else GuardGroup(guards)))
     return makers
+
+
+def _only_guards(node: StepNode) -> list[TextGuard]:
+    """
+    Return the text guards of an arm that is nothing but text guards side by side, in however many workflows.
+    """
+    if not _step(node):
+        return []
+    if isinstance(node.step.owner, TextGuard):
+        return [node.step.owner]
+    if not is_workflow(node.step.body):
+        return []
+    taking = [each for each in node.step.body.nodes if not isinstance(each, StepNode) or _step(each)]
+    only = taking[0] if len(taking) == 1 else None
+    if isinstance(only, StepNode):
+        return _only_guards(only)
+    if not isinstance(only, ParallelNode) or only.merge == "chain" or callable(only.merge):
+        return []
+    found = [_only_guards(arm) for arm in only.arms if _step(arm)]
+    return [guard for each in found for guard in each] if all(found) else []
+
+
+def _check_holders(node: ParallelNode, arms: list[StepNode]) -> None:
+    """
+    Refuse an arm that holds text back beside another that does, or that redacts: they let go of different stretches
+    of it at a time, and what one has hidden the other would let go later.
+    """
+    held = [arm.step.id for arm in arms if _step(arm) and any(map(_holds, owners([arm.step])))]
+    beside = [arm.step.id for arm in arms if _step(arm) and _redacts(arm) and arm.step.id not in held]
+    if held and len(held) + len(beside) > 1:
+        raise ProcessorDefinitionError(
+            f"{', '.join(map(repr, held + beside))} in {node.id!r} hold streamed text back side by side, or redact it",
+            hint="put them one after the other, choose in a .map(...), or make each arm text guards only",
+        )
+
+
+def _holds(owner: Any) -> bool:
+    return STREAM in (hook.value for hook in hook_methods(owner)) and callable(
+        getattr(owner, "flush_output_stream", None)
+    )
 
 
 def _fork_maker(

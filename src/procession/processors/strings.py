@@ -1,13 +1,16 @@
 """
-The strings inside a value that a tool returned.
+The strings inside a value that a tool returned, and its long numbers, which may be those of cards and phones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, TypeAlias, TypeGuard
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-__all__ = ["Path", "dumped", "replace_strings", "shown", "strings_in"]
+from procession.messages.shapes import is_dict, is_items
+from procession.tools.json_value import json_value
+
+__all__ = ["Path", "replace_strings", "shown", "strings_in"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the value down to a string; a key that is meant itself is followed by ``KEY``."""
@@ -15,75 +18,75 @@ Path: TypeAlias = tuple[str | int, ...]
 KEY = "*key*"
 
 
-def dumped(value: Any) -> Any:
+def strings_in(value: Any) -> Iterator[tuple[Path, str]]:
     """
-    Return *value* as mappings and lists where it is a pydantic model or a dataclass, and itself otherwise.
+    Yield every string in *value* with its path, keys of mappings and long numbers included.
+
+    >>> list(strings_in({"items": [{"title": "Menu", "phone": 2025550143}]}))[-1]
+    (('items', 0, 'phone'), '2025550143')
     """
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump()
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        import dataclasses
-
-        return dataclasses.asdict(value)
-    return value
+    return _strings(json_value(value), ())
 
 
-def _is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    return isinstance(value, Mapping)
-
-
-def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
-    return isinstance(value, (list, tuple, set, frozenset))
-
-
-def strings_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """
-    Yield every string in *value* with its path, keys of mappings included.
-
-    >>> list(strings_in({"items": [{"title": "Menu"}]}))[-1]
-    (('items', 0, 'title'), 'Menu')
-    """
-    value = dumped(value)
+def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         yield path, value
-    elif _is_mapping(value):
+    elif is_dict(value):
         for key, inner in value.items():
-            if isinstance(key, str):
-                yield (*path, key, KEY), key
-            yield from strings_in(inner, (*path, key))
-    elif _is_collection(value):
+            yield (*path, key, KEY), key
+            yield from _strings(inner, (*path, key))
+    elif is_items(value):
         for index, inner in enumerate(value):
-            yield from strings_in(inner, (*path, index))
+            yield from _strings(inner, (*path, index))
+    elif (text := _long_number(value)) is not None:
+        yield path, text
 
 
-def replace_strings(value: Any, change: Callable[[Path, str], str], path: Path = ()) -> Any:
+def replace_strings(value: Any, change: Callable[[Path, str], str]) -> Any:
     """
     Return *value* with every string put through *change*; what has none that changes stays the same object.
+
+    A long number that changes becomes a string.
 
     >>> replace_strings({"a": ["x", 1]}, lambda path, text: text.upper() if path else text)
     {'A': ['X', 1]}
     """
-    plain = dumped(value)
-    if isinstance(plain, str):
-        return change(path, plain)
-    made: Any
-    if _is_mapping(plain):
-        made = {}
+    plain = json_value(value)
+    made = _replaced(plain, change, ())
+    return value if made is plain else made
+
+
+def _replaced(value: Any, change: Callable[[Path, str], str], path: Path) -> Any:
+    if isinstance(value, str):
+        text = change(path, value)
+        return value if text == value else text
+    if is_dict(value):
+        made: dict[str, Any] = {}
         same = True
-        for key, inner in plain.items():
-            new_key = _fresh(change((*path, key, KEY), key), made) if isinstance(key, str) else key
-            made[new_key] = replace_strings(inner, change, (*path, key))
+        for key, inner in value.items():
+            new_key = _fresh(change((*path, key, KEY), key), made)
+            made[new_key] = _replaced(inner, change, (*path, key))
             same = same and new_key == key and made[new_key] is inner
         return value if same else made
-    if _is_collection(plain):
-        inner_values = list(plain)
-        changed = [replace_strings(inner, change, (*path, index)) for index, inner in enumerate(inner_values)]
-        if all(new is old for new, old in zip(changed, inner_values, strict=True)):
-            return value
-        kind: Any = type(plain)
-        return kind._make(changed) if hasattr(kind, "_make") else kind(changed)
+    if is_items(value):
+        items = [_replaced(inner, change, (*path, index)) for index, inner in enumerate(value)]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    number = _long_number(value)
+    if number is not None and (text := change(path, number)) != number:
+        return text
     return value
+
+
+def _long_number(value: Any) -> str | None:
+    """
+    Return *value* as text where it is a number with seven digits or more, as of a card or a phone.
+    """
+    if type(value) is int:
+        return str(value) if abs(value) >= 10**6 else None
+    if type(value) is float:
+        text = repr(value).removesuffix(".0")
+        return text if len(text) >= 7 else None
+    return None
 
 
 def _fresh(key: str, made: Mapping[Any, Any]) -> str:

@@ -7,28 +7,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from procession.messages.chunks import Chunk, DataChunk, RawChunk, ResponseMetadata, TextDelta, TextEnd, TextStart
+from procession.messages.chunks import Chunk, TextDelta, TextEnd
 
 __all__ = ["TextBlocks"]
 
 B = TypeVar("B")
 _KEY = "text_blocks"
-_BETWEEN = (DataChunk, RawChunk, ResponseMetadata, TextStart)
-"""Chunks that may come between two pieces of one block and do not end it."""
 
 
 class TextBlocks(Generic[B]):
     """
-    The open blocks by their ids.  Data of the application and other blocks may come between two pieces of one block,
-    so that they do not end it; everything else that is no text does.
+    The open blocks by their ids.
+
+    Sources, files, reasoning, tool calls, data and other blocks may come between two pieces of one block and do not
+    end it: a reader joins the pieces, so what is in them must be looked at as one.  They pass what is held back.
     """
 
-    __slots__ = ("_make", "_open", "last")
+    __slots__ = ("_make", "_open", "ended")
 
     def __init__(self, make: Callable[[], B]) -> None:
         self._make = make
         self._open: dict[str, B] = {}
-        self.last: Chunk | None = None
+        self.ended: list[tuple[str, B]] = []
+        """What ended last, for who has to give it back."""
 
     @staticmethod
     def of(ctx: Any, make: Callable[[], B]) -> TextBlocks[B]:
@@ -52,7 +53,6 @@ class TextBlocks(Generic[B]):
         """
         Return what is kept for the block that *chunk* belongs to.
         """
-        self.last = chunk
         found = self._open.get(chunk.id)
         if found is None:
             found = self._open[chunk.id] = self._make()
@@ -60,14 +60,20 @@ class TextBlocks(Generic[B]):
 
     def ended_by(self, coming: Chunk) -> list[tuple[str, B]]:
         """
-        Take out and return the blocks that *coming* ends.  A chunk that was seen already stands for the end of all.
+        Take out and return the blocks that *coming* ends: the end of a block its own; that of a step, or of all, every one.
         """
-        if coming is self.last:
-            ids = list(self._open)
-        elif isinstance(coming, TextEnd):
+        if isinstance(coming, TextEnd):
             ids = [coming.id] if coming.id in self._open else []
-        elif isinstance(coming, (TextDelta, *_BETWEEN)):
-            ids = []
         else:
-            ids = list(self._open)
-        return [(id, self._open.pop(id)) for id in ids]
+            ids = list(self._open) if coming.control else []
+        self.ended = [(id, self._open.pop(id)) for id in ids]
+        return self.ended
+
+    def given_up(self, id: str | None) -> list[tuple[str, B]]:
+        """
+        Take out and return the block *id*, or without one what ended last.
+        """
+        if id is not None:
+            return [(id, self._open.pop(id))] if id in self._open else []
+        ended, self.ended = self.ended, []
+        return ended

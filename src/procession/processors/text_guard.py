@@ -13,17 +13,19 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from procession.errors import ProcessorDefinitionError
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
-from procession.messages.parts import Parts, TextPart
+from procession.messages.parts import TextPart
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
 from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, digest_of, pieces_of
+from procession.processors.hooks import Hook
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.processors.strings import Path, replace_strings, shown, strings_in
 from procession.processors.text_blocks import TextBlocks
+from procession.processors.text_places import Change, Place, answer_texts, changed, findings, new_texts
 from procession.processors.violation import OnViolation
 
 __all__ = ["Look", "Mode", "Phase", "TextGuard"]
@@ -153,7 +155,7 @@ class TextGuard(Processor):
         """
         Say what was found, without showing it.
         """
-        return f"{self.id}: found {_names(span.type for span in spans)}"
+        return f"{self.id}: found {', '.join(dict.fromkeys(span.type for span in spans))}"
 
     def metadata(self, spans: Sequence[Span]) -> object:
         """
@@ -232,11 +234,10 @@ class TextGuard(Processor):
         if type(chunk) is not TextDelta:
             return chunk
         block = TextBlocks[StreamedText].of(ctx, self.new_block).block(chunk)
+        text = self.take(ctx, block, block.machine.feed(chunk.text))
         if self.passes:
-            self.take(ctx, block, block.machine.feed(chunk.text))
             block.digest.update(chunk.text.encode("utf-8", "surrogatepass"))
             return chunk
-        text = self.take(ctx, block, block.machine.feed(chunk.text))
         return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
 
     def flush_output_stream(self, ctx: OutputStreamContext) -> Any:
@@ -250,6 +251,24 @@ class TextGuard(Processor):
             if text and not self.passes:
                 out.append(TextDelta(text, id))
         return out
+
+    def unchecked_output_stream(self, ctx: OutputStreamContext, chunk: TextDelta | None) -> list[Chunk]:
+        """
+        Return what is held back of the block of *chunk*, or of the one that has just ended, as it came: this guard
+        failed and is left out (``on_error="skip"``).  What it has found already stays hidden.
+
+        Raises ``ValueError`` where several blocks ended at once: some of them may have been looked at.
+        """
+        if self.passes:
+            return [] if chunk is None else [chunk]
+        [(id, block)] = TextBlocks[Any].of(ctx, self.new_block).given_up(None if chunk is None else chunk.id)
+        if isinstance(block, StreamedText):
+            pieces, dropped = block.unread(), block.dropped
+        else:  # of a guard that asks: what its rules find is hidden all the same
+            pieces = pieces_of("".join(block), self.regions("".join(block)))
+            dropped = self.strategy == "filter" and any(piece.region is not None for piece in pieces)
+        text = "" if dropped else self.joined(pieces)
+        return [TextDelta(text, id)] if text else []
 
     def reset_output_stream(self, ctx: OutputStreamContext) -> None:
         """
@@ -297,39 +316,38 @@ class TextGuard(Processor):
         """
         return list(ctx.message_list.view("input"))
 
-    def texts_of(self, ctx: HookContext[Any], message: Message) -> dict[int, str]:
+    def texts_of(self, ctx: HookContext[Any], message: Message) -> dict[Place, str]:
         """
-        Return the texts of *message* by part, without those that this guard has let pass in the stream.
+        Return the texts of *message*: of new input with its tool results, of an answer what did not pass in the stream.
         """
-        passed: set[bytes] = ctx.state.get(_PASSED, set())
-        return {
-            index: part.text
-            for index, part in enumerate(message.parts)
-            if isinstance(part, TextPart) and part.text and not (passed and digest_of(part.text) in passed)
-        }
+        if ctx.hook is Hook.INPUT:
+            return new_texts(message, joined=self.asks)
+        return answer_texts(message, ctx.state.get(_PASSED, ()))
 
-    def look_at(self, ctx: HookContext[Any], message: Message, texts: Mapping[int, str], look: Look) -> None:
+    def look_at(self, ctx: HookContext[Any], message: Message, texts: Mapping[Any, str], look: Look) -> None:
         """
-        Do what the strategy says about what *look* finds in the *texts* of *message*, which are named by part.
+        Do what the strategy says about what *look* finds in the *texts* of *message*, which are named by place.
         """
-        hidden: dict[int, list[tuple[int, int, str]]] = {}
-        parts: Parts = message.parts
-        for index, text in texts.items():
-            regions = look(text)
-            where = {"phase": ctx.hook.value, "messageId": message.id, "partIndex": index}
-            if not regions or not self.settle(ctx, pieces_of(text, regions), where):
+        changes: list[Change] = []
+        dropped = False
+        filters = self.strategy == "filter"
+        for found in findings(texts, look):
+            where = {"phase": ctx.hook.value, "messageId": message.id, **found.where()}
+            if dropped and not found.in_result:
                 continue
-            if self.strategy == "filter":
-                self._drop(ctx, message)
-                return
-            hidden[index] = [
-                (region.start, region.end, self.replacement(region, text[region.owner.start : region.owner.end]))
-                for region in regions
-            ]
-            part = message.parts[index]
-            parts = parts.replaced(index, part.replace(text=self.joined(pieces_of(text, regions))))
-        if hidden:
-            ctx.message_list.replace(message.with_parts(parts), redacted=hidden)
+            if self.settle(ctx, pieces_of(found.text, found.regions), where):
+                changes += found.changes(self.replacement, NOTICE if filters else None)
+                dropped = dropped or (filters and not found.in_result)
+        if changes:
+            parts, hidden = changed(message, changes)
+            message = message.with_parts(parts)
+            ctx.message_list.replace(message, redacted=hidden)
+        if dropped:
+            rest = [part for part in message.parts if not isinstance(part, TextPart)]
+            if message.role == "assistant" and rest:  # its tool calls stay
+                ctx.message_list.replace(message.with_parts(rest), redacted=True)
+            else:
+                ctx.message_list.remove([message.id])
 
     def look_into(self, ctx: ToolResultContext, look: Look) -> dict[str, Any] | None:
         """
@@ -344,16 +362,6 @@ class TextGuard(Processor):
         if not found:
             return None
         return {"result": replace_strings(ctx.result, lambda path, text: found.get(path, text))}
-
-    def _drop(self, ctx: HookContext[Any], message: Message) -> None:
-        """
-        Take a message out, or of an answer its text, since its tool calls stay.
-        """
-        rest = [part for part in message.parts if not isinstance(part, TextPart)]
-        if message.role == "assistant" and rest:
-            ctx.message_list.replace(message.with_parts(rest), redacted=True)
-        else:
-            ctx.message_list.remove([message.id])
 
     def joined(self, pieces: Iterable[Piece]) -> str:
         """
@@ -379,16 +387,13 @@ class TextGuard(Processor):
                 return block.passed(pieces[0].text, self.passes)
             if not pieces:
                 return ""
+        block.settling = pieces
         if decided and self.enforces and self.strategy == "block":
             ctx.abort(self.reason(decided), metadata=self.metadata(decided))
         found = [piece for piece in pieces if piece.region is not None]
         if found:
             self.settle(ctx, found, {"phase": ctx.hook.value})
             block.dropped = block.dropped or (self.enforces and self.strategy == "filter")
-        if block.dropped:
-            return ""
-        return block.passed(self.joined(pieces), self.passes)
-
-
-def _names(types: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(types))
+        text = "" if block.dropped else block.passed(self.joined(pieces), self.passes)
+        block.settling = ()
+        return text

@@ -13,7 +13,7 @@ from procession.messages.chunks import TripwireInfo
 from procession.messages.value import Value
 
 __all__ = [
-    "STOPS", "Bailed", "Blocked", "Cancelled", "Failed", "Skipped", "Status", "StepResult", "Stop", "Success", "Suspended",
+    "STOPS", "Bailed", "Blocked", "Cancelled", "Failed", "Status", "StepResult", "Stop", "Success", "Suspended",
     "strongest",
 ]  # fmt: skip
 
@@ -36,14 +36,6 @@ class Success(StepResult):
 
     status: ClassVar[Status] = "success"
     output: Any
-
-
-class Skipped(StepResult):
-    """
-    It did not run: its arm was not chosen.
-    """
-
-    status: ClassVar[Status] = "skipped"
 
 
 class Stop(StepResult):

@@ -87,7 +87,7 @@ class RequestScope:
         self.usage: Usage = NO_USAGE
         """Tokens of every model call charged to the request, detectors included."""
         self.pending: list[Awaitable[Any]] = []
-        """What a plain hook's asynchronous callback left to be awaited before the request ends."""
+        """What callbacks and monitors left to be awaited before the request ends."""
         self.replacement: Any = None
         """The answer that a processor gave in place of the model's, if one did (D36)."""
         self.resources: dict[Any, Any] = {}
@@ -95,11 +95,10 @@ class RequestScope:
 
     async def settle(self) -> None:
         """
-        Await what callbacks have left to be awaited; they deal with their own errors.
+        Await what is left to be awaited, and what that leaves; it deals with its own errors.
         """
-        pending, self.pending = self.pending, []
-        for waiting in pending:
-            await waiting
+        while self.pending:
+            await self.pending.pop(0)
 
     def give_up(self) -> None:
         """

@@ -135,3 +135,13 @@ def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ProcessorDefinitionError) as caught:
         RegexFilter(**options)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["ABC-\u200b123", "ＡBC-123", "A\u00adBC-1\u206023"])
+def test_folded_patterns_see_what_people_see(text: str) -> None:
+    """With ``fold`` a match is found through invisible characters and look-alikes, and hidden as a whole."""
+    plain = RegexFilter(rules=[CODE], strategy="redact")
+    folded = RegexFilter(rules=[CODE], strategy="redact", fold=True)
+    assert folded.guard(f"see {text}.") == "see <code>."
+    assert plain.guard(f"see {text}.") == f"see {text}."
+    assert stream(folded, list(f"see {text}.")).text == "see <code>."

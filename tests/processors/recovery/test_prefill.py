@@ -143,4 +143,7 @@ async def test_it_is_asked_last(way: str) -> None:
     await ask(Agent("parrot", model=model, error_processors=[Mine(id="mine")]), way, TURNS)
     assert [message.text for message in model.requests[1].messages] == ["one", "two", "go on"]
     agent = Agent("parrot", model=FakeModel("x"), error_processors=[Mine(id="mine")])
-    assert [node.id for node in agent.processor_workflows[0].nodes] == ["processor:mine", "processor:prefill-error-handler"]
+    assert [node.id for node in agent.processor_workflows[0].nodes] == [
+        "processor:mine",
+        "processor:prefill-error-handler",
+    ]

@@ -9,8 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from procession.messages.text.spans import Span
 from procession.messages.value import Value
+from procession.processors.hold_back import digest_of
 
-__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict"]
+__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict", "verdict_by"]
 
 
 class Verdict(Value):
@@ -70,6 +71,20 @@ class OfflineDetector(Detector, Protocol):
         Judge *text*.
         """
         ...
+
+
+async def verdict_by(detector: Detector, text: str, state: dict[str, Any], scope: Any) -> Verdict:
+    """
+    Ask *detector* about *text*, once per request: *state*, a processor's, keeps what each detector said of each text.
+
+    Processors of one id share their state, so a text alone does not say whose verdict it is.
+    """
+    kept: dict[int, tuple[Detector, dict[bytes, Verdict]]] = state.setdefault("verdicts", {})
+    _, verdicts = kept.setdefault(id(detector), (detector, {}))  # kept with it, so that no other gets its id
+    key = digest_of(text)
+    if key not in verdicts:
+        verdicts[key] = await detector.detect(text, scope=scope)
+    return verdicts[key]
 
 
 def merge(verdicts: Sequence[Verdict]) -> Verdict:

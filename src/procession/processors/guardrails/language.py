@@ -7,20 +7,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-import anyio
-
 from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import MODEL_TIMEOUT
+from procession.processors.beside import watch_beside
 from procession.processors.contexts import InputContext
-from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, verdict_by
 from procession.processors.detect.language import FastLanguage, language_code, language_name, same_language
-from procession.processors.hold_back import digest_of
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode
-from procession.processors.violation import GuardOutcome, OnViolation
+from procession.processors.violation import OnViolation
 
 __all__ = ["LanguageDetector"]
 
@@ -119,25 +117,13 @@ class LanguageDetector(Processor):
 
     async def _process_slowly(self, ctx: InputContext) -> None:
         if self.mode == "monitor":
-            ctx.scope.pending.append(self._beside(ctx))
+            watch_beside(ctx, self._ask, self.timeout)
         else:
             await self._ask(ctx)
 
     async def _ask(self, ctx: InputContext) -> None:
-        verdicts: dict[bytes, Verdict] = ctx.state.setdefault("verdicts", {})
         for message in self._worth_asking(ctx):
-            key = digest_of(message.text)
-            if key not in verdicts:
-                verdicts[key] = await self._detector.detect(message.text, scope=ctx.scope)
-            self._settle(ctx, message, verdicts[key])
-
-    async def _beside(self, ctx: InputContext) -> None:
-        try:
-            with anyio.fail_after(self.timeout):
-                await self._ask(ctx)
-        except Exception as error:
-            outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
-            ctx.report(f"{self.id} failed: {type(error).__name__}", None, outcome)
+            self._settle(ctx, message, await verdict_by(self._detector, message.text, ctx.state, ctx.scope))
 
     def _worth_asking(self, ctx: InputContext) -> list[Message]:
         return [

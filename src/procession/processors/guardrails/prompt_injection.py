@@ -27,7 +27,7 @@ class PromptInjectionDetector(AskingGuard):
     Judges new input and, among the output processors, results of tools, where untrusted text enters as well.
 
     Without a *model* or *detector* the rules of ``InjectionRules`` decide: they know how attacks are usually worded in
-    some twenty languages, see through spelling tricks, and are no protection by themselves.  With one of them, that
+    nineteen languages, see through spelling tricks, and are no protection by themselves.  With one of them, that
     one decides.  The rules can still be had as ``detector=InjectionRules()``.
 
     ``block`` stops the run, ``warn`` reports, ``filter`` drops the message, or puts a notice in place of the string

@@ -27,17 +27,20 @@ class RegexFilter(TextGuard):
     """
     Looks for patterns in new input, in answers while they stream, and in results of tools.
 
-    Each rule is a mapping with ``name``, ``pattern`` and ``replacement`` (``[REDACTED]`` if it has none); *presets*
+    Each rule is a ``Rule``, or a mapping with ``name``, ``pattern`` and ``replacement`` (``[REDACTED]`` if it has none)
+    and perhaps ``flags``; *presets*
     adds the rules of ``pii`` (email, phone, ssn, credit-card), ``secrets`` (api-key, bearer-token, aws-key) or
     ``urls``.  In a replacement ``$&`` and ``$1`` stand for the match and its groups; where matches overlap they are
-    taken literally.  Patterns look at the text as it is written, code point by code point.
+    taken literally.  Patterns look at the text as it is written, code point by code point, or with *fold* at what it looks
+    like to people: invisible characters are passed over and look-alikes are the letters that they look like.
 
     Under ``redact`` the last *stream_carryover_size* characters of a streamed block are held back, and more where a
     rule needs more; with 1 it is what the rules need.  A pattern whose matches can be of any length holds a block back
     until a character comes that it cannot step over; one that can step over everything, such as ``(?s)a.*b``, from
     where it could begin until the block ends, and is warned about.  Bound it: ``a.{0,80}b``.  With the ``guard`` extra
     a search that takes longer than half a second is stopped, and the guard trips with ``guard_timeout``; without it
-    patterns that may take exponential time are refused.
+    patterns that may take exponential time are refused.  Only a ``Rule`` that bounds all its repeats is searched
+    without that limit.
 
     Raises ``ProcessorDefinitionError`` for options that mean nothing.
 
@@ -60,6 +63,7 @@ class RegexFilter(TextGuard):
         phase: Phase = "all",
         include_redacted_values: bool = False,
         stream_carryover_size: int = 128,
+        fold: bool = False,
         id: str | None = None,
         mode: Mode = "enforce",
         on_error: Literal["stop", "skip"] | None = None,
@@ -73,6 +77,7 @@ class RegexFilter(TextGuard):
             )
         if strategy == "redact":
             self.carryover = stream_carryover_size
+        self.folds = fold
         self.include_redacted_values = include_redacted_values
         named = some_of("RegexFilter", "presets", presets, tuple(PRESETS))
         self.rules = (*(self._rule(rule) for rule in rules), *(rule for name in named for rule in PRESETS[name]))
@@ -83,8 +88,16 @@ class RegexFilter(TextGuard):
             )
 
     def _rule(self, given: Mapping[str, Any] | Rule) -> Rule:
-        if isinstance(given, Rule):
-            return given
+        rule = given if isinstance(given, Rule) else self._compiled(given)
+        if not rule.bounded and self.phase != "input" and not self.passes:
+            log_once(
+                self.id,
+                f"pattern {rule.name!r} can match text of any kind and length: streamed blocks are held to their end; "
+                "bound its repeats, as in .{0,80}",
+            )
+        return rule
+
+    def _compiled(self, given: Mapping[str, Any]) -> Rule:
         unknown = set(given) - {"name", "pattern", "replacement", "flags"}
         if "pattern" not in given or unknown:
             wrong = f"has {', '.join(sorted(map(repr, unknown)))}" if unknown else "has no pattern"
@@ -94,18 +107,11 @@ class RegexFilter(TextGuard):
         pattern = given["pattern"]
         name = str(given.get("name") or getattr(pattern, "pattern", pattern))
         try:
-            rule = compile_pattern(
+            return compile_pattern(
                 name, pattern, flags=given.get("flags", 0), replacement=given.get("replacement", "[REDACTED]")
             )
         except ValueError as error:
             raise ProcessorDefinitionError(f"RegexFilter: {error}") from None
-        if not rule.bounded and self.phase != "input" and not self.passes:
-            log_once(
-                self.id,
-                f"pattern {name!r} can match text of any kind and length: streamed blocks are held to their end; "
-                "bound its repeats, as in .{0,80}",
-            )
-        return rule
 
     def replacement(self, region: Region, text: str) -> str:
         """

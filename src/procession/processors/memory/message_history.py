@@ -124,9 +124,7 @@ class HistoryMark:
             kept = list(messages.view("input"))
             if self._policy == "accepted_steps":
                 kept += messages.view("response")
-        kept = [
-            message for message in kept if message.role != "system" and message.parts and not is_transient(message)
-        ]
+        kept = [message for message in kept if message.role != "system" and message.parts and not is_transient(message)]
         if not kept:
             return
         try:

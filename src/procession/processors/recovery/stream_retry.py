@@ -24,7 +24,8 @@ Delay: TypeAlias = "float | Callable[[ModelError, int], float | Awaitable[float]
 """Milliseconds, or a function of the error and of how often it was tried again already."""
 
 _TRANSIENT_CODE = re.compile(
-    r"rate_limit|server_error|internal_error|timeout|temporarily_unavailable|service_unavailable|overloaded", re.IGNORECASE
+    r"rate_limit|server_error|internal_error|timeout|temporarily_unavailable|service_unavailable|overloaded",
+    re.IGNORECASE,
 )
 _SAYS_RETRY = re.compile(r"you can retry your request", re.IGNORECASE)
 _NOT_ALLOWED = re.compile(r"api_?key|authentication|authorization|unauthori[sz]ed|permission|forbidden", re.IGNORECASE)

@@ -23,9 +23,11 @@ class UnicodeNormalizer(Processor):
 
     ``profile="classic"`` is NFKC with *collapse_whitespace* (runs of blanks become one blank, runs of line ends one
     newline) and *trim*; *strip_control_chars* also removes control characters, with ``preserve_emojis=False`` also
-    everything beyond the Basic Multilingual Plane.  ``profile="safe"`` is what other guards want in front of them:
-    NFKC, without control characters and without what is drawn as nothing (zero-width, directional and tag
-    characters; a joiner between two emoji stays), runs of spaces as one, line ends and both ends as they are.
+    everything beyond the Basic Multilingual Plane.  ``profile="safe"`` is what guards want in front of them that look
+    at code points, such as ``RegexFilter``: NFKC, without control characters and without what is drawn as nothing
+    (zero-width, directional and tag characters; a joiner between two emoji stays), runs of spaces as one, line ends
+    and both ends as they are.  Not so ``PromptInjectionDetector``, which reads hidden orders from just that: it
+    belongs before a normaliser of this profile.
 
     Text parts of user messages change, nothing else does; history is left alone.
 
