@@ -52,7 +52,8 @@ async def test_an_exception_stops_the_run(hook: str, way: str, act: Callable[[An
     assert isinstance(seen.error, ProcessorError)
     assert (seen.error.processor_id, seen.error.hook) == ("guard", hook)
     assert isinstance(seen.error.__cause__, ValueError)
-    assert "no such key" in seen.error.message
+    assert seen.error.message == f"processor 'guard' failed in {hook}: ValueError"
+    assert "no such key" in str(seen.error.__cause__)
     if hook != "process_output_stream":
         assert f"spy.{hook}" not in calls
 

@@ -92,7 +92,10 @@ def test_lists_that_depend_on_the_request_are_drawn_without_theirs() -> None:
     agent = Agent(
         "parrot", model=FakeModel("x"), input_processors=later, output_processors=[at("process_output_step", print)]
     )
-    assert [workflow.id for workflow in agent.processor_workflows] == ["parrot-output-processor", "parrot-error-processor"]
+    assert [workflow.id for workflow in agent.processor_workflows] == [
+        "parrot-output-processor",
+        "parrot-error-processor",
+    ]
     assert nodes_of(agent)[0][0] == "process_input"
 
 

@@ -25,7 +25,9 @@ MARKUP = '<system-reminder step="1">Be &lt;brief&gt;.</system-reminder>'
 SENDERS = ("process_input", "process_input_step", "process_output_step", "process_api_error", "process_output_result")
 
 
-def sender(signal: Any = HINT, *, hook: str = "process_input_step", step: int = 0, sent: list[Any] | None = None) -> Any:
+def sender(
+    signal: Any = HINT, *, hook: str = "process_input_step", step: int = 0, sent: list[Any] | None = None
+) -> Any:
     """Return a processor that sends *signal* at *hook* of the step *step*."""
 
     async def send(ctx: Any) -> Any:
@@ -257,7 +259,11 @@ async def test_what_is_no_signal_is_refused(signal: Any, message: str) -> None:
         ({"type": "user-message", "contents": "Go on."}, "user", "Go on."),
         ({"type": "system-reminder", "contents": "x"}, "reactive", "<system-reminder>x</system-reminder>"),
         ({"type": "notification", "contents": "x", "tagName": "mail"}, "notification", "<mail>x</mail>"),
-        ({"type": "state", "contents": [{"type": "text", "text": "x"}], "tag_name": "board"}, "state", "<board>x</board>"),
+        (
+            {"type": "state", "contents": [{"type": "text", "text": "x"}], "tag_name": "board"},
+            "state",
+            "<board>x</board>",
+        ),
     ],
 )
 async def test_kinds_of_signals(signal: Any, kind: str, text: str) -> None:
@@ -285,7 +291,10 @@ async def test_signals_of_parallel_branches(way: str, hook: str) -> None:
     tool, _ = counted_tool()
     failed = [fail("down", status=503)] if hook == "process_api_error" else []
     model = FakeModel([say("Looking.") + call_tool("lookup"), *failed, "Found."])
-    one, two = sender(HINT | {"contents": "one"}, hook=hook, step=1), sender(HINT | {"contents": "two"}, hook=hook, step=1)
+    one, two = (
+        sender(HINT | {"contents": "one"}, hook=hook, step=1),
+        sender(HINT | {"contents": "two"}, hook=hook, step=1),
+    )
     two.id = "second"
     both = create_workflow("both", kind="processor").parallel([one, two]).commit()
     side: dict[str, Any] = {"error_processors" if failed else "input_processors": [both]}
@@ -301,7 +310,9 @@ async def test_a_chunk_of_a_signal_passes_processors_that_opted_in(way: str) -> 
     """A processor of data may drop a ``data-signal`` chunk; the model is told all the same."""
     model = FakeModel("Yes.")
     drop = at(
-        "process_output_stream", lambda ctx: None if ctx.chunk.type == "data-signal" else ctx.chunk, process_data_parts=True
+        "process_output_stream",
+        lambda ctx: None if ctx.chunk.type == "data-signal" else ctx.chunk,
+        process_data_parts=True,
     )
     seen = await ask(Agent("parrot", model=model, input_processors=[sender()], output_processors=[drop]), way)
     assert not seen.chunks.of(DataChunk)

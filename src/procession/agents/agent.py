@@ -11,14 +11,13 @@ import anyio
 
 from procession.agents.call import Call, prepare
 from procession.agents.loop import build_loop
-from procession.agents.options import CallOptions
+from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
 from procession.agents.pipelines import Pipelines
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
 from procession.agents.toolset import tools_by_name
-from procession.errors import DefinitionError
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 from procession.processors.chain import ProcessorList
@@ -75,12 +74,23 @@ class Agent:
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
         *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
 
-        Raises ``ProcessorDefinitionError``, naming the list and the place in it, and ``DefinitionError`` for the rest.
+        Raises ``ProcessorDefinitionError``, naming the list and the place in it, ``InputError`` for a model's name that
+        stands for nothing, and ``DefinitionError`` for the rest.
         """
-        if not id:
-            raise DefinitionError("an agent needs an id", hint='Agent("support", model=...)')
-        if max_steps < 1:
-            raise DefinitionError(f"agent {id!r} has max_steps={max_steps}", hint="a run has at least one step")
+        check_settings(
+            id=id,
+            model=model,
+            instructions=instructions,
+            tools=tools,
+            memory=memory,
+            max_processor_retries=max_processor_retries,
+            max_steps=max_steps,
+            model_settings=model_settings,
+            provider_options=provider_options,
+            tool_concurrency=tool_concurrency,
+            raise_on_tripwire=raise_on_tripwire,
+            runtime=runtime,
+        )
         self.id = id
         self.description = description
         self.instructions = instructions
@@ -155,10 +165,10 @@ class Agent:
         Answer *messages* (a text, a message, or several) and return the whole result.
 
         *options* are those of :class:`~procession.agents.options.CallOptions`.  A tripwire is in the result, unless
-        ``raise_on_tripwire``.  Raises ``ProcessorError`` where a processor failed and ``ModelError`` where the model
-        did.
+        ``raise_on_tripwire``.  Raises ``InputError`` and ``DefinitionError`` for options that cannot work,
+        ``ProcessorError`` where a processor failed and ``ModelError`` where the model did.
         """
-        call = await prepare(self, messages, _checked(options), emit=None, streaming=False)
+        call = await prepare(self, messages, options, emit=None, streaming=False)
         result = await call.run()
         return call.unwrapped(result)
 
@@ -181,7 +191,7 @@ class Agent:
         """
 
         async def start(emit: Any) -> Call:
-            return await prepare(self, messages, _checked(options), emit=emit, streaming=True)
+            return await prepare(self, messages, options, emit=emit, streaming=True)
 
         return AgentStream(start, replay=replay)
 
@@ -232,16 +242,3 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.id!r}, model={self.model.id!r})"
-
-
-_KNOWN = frozenset(CallOptions.__annotations__)
-
-
-def _checked(options: dict[str, Any]) -> CallOptions:
-    unknown = set(options) - _KNOWN
-    if unknown:
-        raise DefinitionError(
-            f"unknown option {sorted(unknown)[0]!r}", hint=f"a call takes {', '.join(sorted(_KNOWN))}"
-        )
-    checked: CallOptions = options  # type: ignore[assignment]  # its names are checked above
-    return checked

@@ -5,6 +5,7 @@ A processor's own answer in place of the model's (D36).
 from __future__ import annotations
 
 from procession.agents.output import AgentStep
+from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
 from procession.messages.chunks import StepFinish, StepStart, TextDelta, TextEnd, TextStart
 from procession.messages.message import Message
@@ -39,7 +40,7 @@ async def _answer_instead(state: LoopState, text: str) -> None:
     if attempt is not None:
         if state.steps and state.steps[-1] is attempt.step:
             state.steps = state.steps[:-1]
-        state.messages.restore_response(state.response_id, attempt.before)
+        state.take_back(attempt)
         if state.chain is not None:
             state.chain.discard()
     step = AgentStep(state.step_number, state.response_id)
@@ -51,7 +52,9 @@ async def _answer_instead(state: LoopState, text: str) -> None:
     step.text = "".join(said)
     step.finish_reason = state.finish_reason = "stop"
     if step.text:
-        state.messages.append_response((TextPart(step.text),), message_id=state.response_id)
+        before = state.messages.get_by_id(state.response_id)
+        border = before is not None and not ends_on_border(before)  # the steps' texts are told apart by it
+        state.messages.append_response((TextPart(step.text),), message_id=state.response_id, new_step=border)
     state.steps.append(step)
     await state.deliver(StepFinish("stop", False, step.text, step.usage, state.response_id))
     state.attempt = None

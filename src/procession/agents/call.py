@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from procession.agents.commit import commit_marks, log_not_saved
-from procession.agents.options import CallOptions
+from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.pipelines import Pipelines
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
@@ -143,7 +143,7 @@ class Call:
         if attempt is not None:
             if state.steps and state.steps[-1] is attempt.step:
                 state.steps = state.steps[:-1]
-            state.messages.restore_response(state.response_id, attempt.before)
+            state.take_back(attempt)
         elif state.finished:  # the turn was rejected as a whole
             for step in state.steps:
                 step.text = ""
@@ -202,13 +202,14 @@ def _own_error(error: Exception) -> ProcessionError:
 
 
 async def prepare(
-    agent: Caller, messages: Any, options: CallOptions, *, emit: Emit | None, streaming: bool
+    agent: Caller, messages: Any, given: Mapping[str, Any], *, emit: Emit | None, streaming: bool
 ) -> Call:
     """
     Merge the agent's settings with the call's and lay out the messages.
 
     Raises ``InputError`` and ``DefinitionError`` for what cannot work.
     """
+    options = checked_options(given)
     context = options.get("request_context")
     request_context = context if isinstance(context, RequestContext) else RequestContext(context)
     static = agent.is_static
@@ -228,6 +229,11 @@ async def prepare(
     scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
     scope.resources["agent"] = agent
     message_list = _message_list(agent, messages, options, scope)
+    if not len(message_list) and "memory" not in scope.resources:
+        raise InputError(
+            f"agent {agent.id!r} was given no message to answer",
+            hint="give a text or messages; context= alone, or a thread that was begun, will do",
+        )
     state = LoopState(
         settings=_settings(agent, options, pipelines.user_handles_errors, streaming),
         pipelines=pipelines,

@@ -140,7 +140,9 @@ class Collector:
         self._close()
         kind: Literal["url", "document"] = "document" if chunk.source_type == "document" else "url"
         self._parts.append(
-            SourcePart(chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata)
+            SourcePart(
+                chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata
+            )
         )
 
 

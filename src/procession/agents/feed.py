@@ -2,7 +2,8 @@
 Feed: the chunks of a run on their way from the loop to its readers.
 
 The loop appends to a list, a reader takes what is new: no channel, no task per chunk.  A reader may join late and then
-sees everything from the beginning; the loop waits once the slowest reader is 64 chunks behind.
+sees everything from the beginning; the loop waits once the slowest reader is 64 chunks behind, until somebody waits for
+the end (``flow``).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Feed:
     where the slowest one stands.
     """
 
-    __slots__ = ("_base", "_chunks", "_closed", "_limit", "_moved", "_new", "_readers", "_replay")
+    __slots__ = ("_base", "_chunks", "_closed", "_flowing", "_limit", "_moved", "_new", "_readers", "_replay")
 
     def __init__(self, *, replay: bool = True) -> None:
         self._chunks: list[Chunk] = []
@@ -37,6 +38,7 @@ class Feed:
         self._limit = sys.maxsize
         """The length of the list from which on the writer waits: nobody is waited for before somebody reads."""
         self._closed = False
+        self._flowing = False
         self._replay = replay
         self._new: anyio.Event | None = None
         self._moved: anyio.Event | None = None
@@ -59,6 +61,13 @@ class Feed:
         if self._new is not None:
             self._new.set()
             self._new = None
+
+    def flow(self) -> None:
+        """
+        Wait for no reader any longer.
+        """
+        self._flowing = True
+        self._progress()
 
     async def read(self) -> AsyncGenerator[Chunk, None]:
         """
@@ -94,7 +103,7 @@ class Feed:
         if slowest is not None and not self._replay and slowest > self._base:
             del self._chunks[: slowest - self._base]
             self._base = slowest
-        self._limit = sys.maxsize if slowest is None else slowest - self._base + AHEAD
+        self._limit = sys.maxsize if slowest is None or self._flowing else slowest - self._base + AHEAD
         if self._moved is not None:
             self._moved.set()
             self._moved = None

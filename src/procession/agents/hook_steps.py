@@ -10,6 +10,9 @@ from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
+from procession.messages.message_list import MessageList
+from procession.messages.parts import TextPart
+from procession.processors.chain import owners
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
     APIErrorPayload,
@@ -20,6 +23,7 @@ from procession.processors.payloads import (
     LLMResponsePayload,
     OutputStepPayload,
 )
+from procession.processors.protocols import hook_methods
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
@@ -54,15 +58,55 @@ async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopStat
     """
     ``process_input``: once, before the first step.
     """
-    before = any(message.role == "user" for message in state.messages.view("input"))
+    before = state.messages.fork()
     await run_hook(state, run, path, InputPayload(state.messages))
-    if before and not any(message.role == "user" for message in state.messages.view("input")):
-        emptied_by = state.scope.resources.get("emptied_by")
-        info = TripwireInfo(
-            "No user message is left: processors removed them all.", False, {"kind": "nothing_left"}, emptied_by
-        )
-        raise Tripwire(info)
+    _need_user(state, before, Hook.INPUT)
     return state
+
+
+def _need_user(state: LoopState, before: MessageList, hook: Hook) -> None:
+    """
+    Stop a turn whose last words of a user are gone that were there *before* the hook: nothing is left to answer (D8).
+    """
+    if state.messages.version == before.version or _user_speaks(state.messages) or not _user_speaks(before):
+        return
+    raise Tripwire(
+        TripwireInfo(
+            "No user message is left: processors removed them all.",
+            False,
+            {"kind": "nothing_left"},
+            _emptied_by(state, hook),
+        )
+    )
+
+
+def _user_speaks(messages: MessageList) -> bool:
+    """
+    Whether a user says something in the input: a message that guards left without a word or a file says nothing.
+    """
+    return any(
+        message.role == "user" and any(not isinstance(part, TextPart) or part.text.strip() for part in message.parts)
+        for message in messages.view("input")
+    )
+
+
+def _emptied_by(state: LoopState, hook: Hook) -> str | None:
+    """
+    Return the id of the processor that took away what the user said last, where that is known.
+    """
+    scope = state.scope
+    known: str | None = scope.resources.get("emptied_by") if hook is Hook.INPUT else None
+    if known is not None:
+        return known
+    changed: list[str] = [
+        one.processor_id for one in scope.violations if one.hook == hook.value and one.outcome == "modified"
+    ]
+    if changed:
+        return changed[-1]
+    workflow = state.pipelines.get(hook)
+    present = owners([workflow.as_step()]) if workflow is not None else ()
+    taking_part: list[str] = [owner.id for owner in present if hook.value in hook_methods(owner)]
+    return taking_part[0] if len(taking_part) == 1 else None
 
 
 async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -85,7 +129,9 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         steps=state.seen_steps(),
         retry_count=state.retries,
     )
+    before = state.messages.fork()
     await run_hook(state, run, path, payload)
+    _need_user(state, before, Hook.INPUT_STEP)
     attempt.using = payload
     attempt.before = state.messages.get_by_id(state.response_id)
     return state

@@ -5,6 +5,7 @@ The model call: the request goes out, and each chunk of the answer passes the st
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from procession.agents.answer import answered
@@ -12,10 +13,10 @@ from procession.agents.hook_steps import api_error
 from procession.agents.later_prompt import LaterPrompt
 from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
+from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
-from procession.messages.parts import StepStartPart
 from procession.messages.serial import from_data
 from procession.messages.shapes import is_form, is_items
 from procession.models.model import ModelRequest, ToolSpec
@@ -46,7 +47,10 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             finally:
                 close = getattr(stream, "aclose", None)
                 if close is not None:
-                    await close()
+                    try:
+                        await close()
+                    except Exception:  # the answer, and the verdict on it, stand
+                        pass
     except Tripwire as verdict:
         if verdict.info.retry and await send_back(state, verdict.info):
             raise Bail(state) from None
@@ -204,10 +208,13 @@ async def _release(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
 async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk]) -> None:
     """
     Read the rest of an answer that is complete already, so that its tokens are counted (D13).
+
+    It has been decided on by now: a model that fails after all has no tokens to count, and changes nothing (D12).
     """
-    async for chunk in stream:
-        if type(chunk) is Finish:
-            state.spend(chunk.usage)
+    with suppress(Exception):
+        async for chunk in stream:
+            if type(chunk) is Finish:
+                state.spend(chunk.usage)
 
 
 def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:
@@ -220,11 +227,6 @@ def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:
         attempt.chunks.append(ErrorChunk(error))
 
 
-def _ends_on_border(attempt: Attempt) -> bool:
-    before = attempt.before
-    return before is None or isinstance(before.parts[-1], StepStartPart)
-
-
 def _settle(state: LoopState, attempt: Attempt) -> None:
     """
     Put the answer into the messages and the step, which the coming hooks see as the current one (D16).
@@ -235,12 +237,16 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
         reason = step.finish_reason
         nothing = reason == "other" and not (collector.text or collector.tool_calls or collector.reasoning)
         if reason == "error" or nothing:
-            attempt.error = ModelError(f"the model's stream ended with the reason {reason!r} and no answer", kind="stream")
+            attempt.error = ModelError(
+                f"the model's stream ended with the reason {reason!r} and no answer", kind="stream"
+            )
             step.finish_reason = "error"
     if attempt.error is None:
         parts = collector.parts()
         if parts:
-            border = state.step_number > 0 and not _ends_on_border(attempt)
+            before = attempt.before
+            border = state.step_number > 0 and before is not None and not ends_on_border(before)
+            attempt.said = parts
             state.messages.append_response(parts, message_id=state.response_id, new_step=border)
         step.text = collector.text
         step.tool_calls = tuple(collector.tool_calls)

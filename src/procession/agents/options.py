@@ -1,19 +1,27 @@
 """
-CallOptions: what a single call of an agent may say differently from the agent.
+CallOptions: what a single call of an agent may say differently from the agent; and the check of what was said.
+
+The check looks at what was given and no deeper than its type: it runs once for each call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 from procession.agents.settings import Callback
+from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
+from procession.messages.message import SystemMessage
+from procession.messages.shapes import is_sequence
 from procession.models.model import LanguageModel
+from procession.processors.apply import NAMES_HINT, fault_of_names
 from procession.processors.chain import ProcessorList
+from procession.processors.memory.memory import Memory
+from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
 
-__all__ = ["CallOptions"]
+__all__ = ["CallOptions", "check_settings", "checked_options"]
 
 
 class CallOptions(TypedDict, total=False):
@@ -53,3 +61,174 @@ class CallOptions(TypedDict, total=False):
     on_step_finish: Callback
     on_finish: Callback
     on_error: Callback
+
+
+class _Rule(NamedTuple):
+    """
+    What an option must be, and what to say to whoever gave something else.
+    """
+
+    holds: Callable[[Any], bool]
+    hint: str
+
+
+def _anything(value: Any) -> bool:
+    """
+    Whoever uses it checks it.
+    """
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_bool(value: Any) -> bool:
+    return value is True or value is False
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_mapping_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, Mapping)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_limit(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+
+
+def _is_model(value: Any) -> bool:
+    if isinstance(value, (str, type)):
+        return isinstance(value, str)
+    return callable(getattr(value, "stream", None)) and hasattr(value, "id")
+
+
+def _is_tools(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
+
+
+def _is_choice(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, str) and value in ("auto", "none", "required"))
+
+
+def _is_system(value: Any) -> bool:
+    return isinstance(value, (str, SystemMessage, Mapping)) or is_sequence(value)
+
+
+def _is_memory(value: Any) -> bool:
+    return value is None or isinstance(value, Memory)
+
+
+def _is_runtime(value: Any) -> bool:
+    return value is None or isinstance(value, Runtime)
+
+
+def _is_names(value: Any) -> bool:
+    return fault_of_names(value) is None
+
+
+_MAPPING = _Rule(_is_mapping, "give a mapping of names to values")
+_CALLBACK = _Rule(callable, "give a function")
+_ELSEWHERE = _Rule(_anything, "")
+_MODEL = _Rule(_is_model, 'give a model, or a name such as "openai/gpt-5-mini"')
+_TOOLS = _Rule(_is_tools, "give a list of tools, made with @tool")
+_SYSTEM = _Rule(_is_system, "give a text")
+_COUNT = _Rule(_is_count, "give a count of at least 1")
+_LIMIT = _Rule(_is_limit, "give a count, or None: a step is then never sent back")
+_BOOL = _Rule(_is_bool, "give True or False")
+
+_OF_A_CALL: Mapping[str, _Rule] = {
+    "request_context": _Rule(_is_mapping, "give a RequestContext, or a mapping of names to values"),
+    "thread": _Rule(_is_id, "give the id of a thread, as a text"),
+    "resource": _Rule(_is_id, "give the id of whose thread it is, as a text"),
+    "memory_options": _MAPPING,
+    "model": _MODEL,
+    "instructions": _SYSTEM,
+    "system": _SYSTEM,
+    "context": _ELSEWHERE,
+    "tools": _TOOLS,
+    "tool_choice": _Rule(_is_choice, '"auto", "none", "required", or {"type": "tool", "tool_name": "search"}'),
+    "active_tools": _Rule(_is_names, NAMES_HINT),
+    "model_settings": _MAPPING,
+    "provider_options": _MAPPING,
+    "max_steps": _COUNT,
+    "max_processor_retries": _LIMIT,
+    "input_processors": _ELSEWHERE,
+    "output_processors": _ELSEWHERE,
+    "error_processors": _ELSEWHERE,
+    "prepare_step": _CALLBACK,
+    "raise_on_tripwire": _BOOL,
+    "run_id": _Rule(_is_text, "give a text"),
+    "on_chunk": _CALLBACK,
+    "on_step_finish": _CALLBACK,
+    "on_finish": _CALLBACK,
+    "on_error": _CALLBACK,
+}
+_NONE_SAYS_SOMETHING = frozenset({"active_tools", "max_processor_retries"})
+
+_OF_AN_AGENT: Mapping[str, _Rule] = {
+    "id": _Rule(_is_id, 'an agent needs an id: Agent("support", model=...)'),
+    "model": _MODEL,
+    "instructions": _SYSTEM,
+    "tools": _TOOLS,
+    "memory": _Rule(_is_memory, "give a Memory"),
+    "max_processor_retries": _LIMIT,
+    "max_steps": _COUNT,
+    "model_settings": _Rule(_is_mapping_or_none, _MAPPING.hint),
+    "provider_options": _Rule(_is_mapping_or_none, _MAPPING.hint),
+    "tool_concurrency": _COUNT,
+    "raise_on_tripwire": _BOOL,
+    "runtime": _Rule(_is_runtime, "give a Runtime"),
+}
+
+
+def checked_options(options: Mapping[str, Any]) -> CallOptions:
+    """
+    Return the options of a call, without those that are ``None`` and so were not given.
+
+    Raises ``DefinitionError`` for one that does not exist, and ``InputError`` for what cannot work.
+    """
+    given: dict[str, Any] = {}
+    for name, value in options.items():
+        rule = _OF_A_CALL.get(name)
+        if rule is None:
+            raise DefinitionError(f"unknown option {name!r}", hint=f"a call takes {', '.join(sorted(_OF_A_CALL))}")
+        if value is None and name not in _NONE_SAYS_SOMETHING:
+            continue
+        if not rule.holds(value):
+            raise InputError(_fault(name, value, rule), hint=rule.hint)
+        given[name] = value
+    return cast("CallOptions", given)
+
+
+def check_settings(**settings: Any) -> None:
+    """
+    Check what an agent is made with.
+
+    Raises ``DefinitionError`` for what cannot work.
+    """
+    for name, value in settings.items():
+        rule = _OF_AN_AGENT[name]
+        if not rule.holds(value):
+            raise DefinitionError(f"an agent's {_fault(name, value, rule)}", hint=rule.hint)
+
+
+def _fault(name: str, value: Any, rule: _Rule) -> str:
+    """
+    Return what was given: by its type, for its content may be private, unless it is a number that was asked for.
+    """
+    if rule.holds is _is_names:
+        return fault_of_names(value) or name
+    if type(value) is int and rule.holds in (_is_count, _is_limit):
+        return f"{name}={value}"
+    return f"{name} is {'an empty text' if value == '' else type(value).__name__}"

@@ -64,7 +64,9 @@ class Pipelines:
         handlers = _with_hook([*own_input, *own_output, *own_error], Hook.API_ERROR)
         self.user_handles_errors = bool(handlers)
         """Whether the user configured a processor with ``process_api_error`` (D14)."""
-        defaults = _without(processor_steps(default_error, where="error_processors"), [*own_input, *own_output, *own_error])
+        defaults = _without(
+            processor_steps(default_error, where="error_processors"), [*own_input, *own_output, *own_error]
+        )
         self.error: Workflow[Any, Any] | None = chain([*handlers, *defaults], f"{agent_id}-error-processor")
         self.stream: StreamPlan | None = stream_plan(self.output)
         self.tells_tool_errors = any(

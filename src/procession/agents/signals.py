@@ -55,8 +55,7 @@ def _seal(state: LoopState, payload: HookPayload) -> None:
     if answer is None or attempt is None:
         return
     if payload.hook is Hook.API_ERROR:  # what the failed call left goes, as it does when the attempt is rolled back
-        messages.restore_response(state.response_id, attempt.before)
-        answer = attempt.before
+        answer = state.take_back(attempt, messages)
     if answer is None:
         return
     if state.step_number and not isinstance(answer.parts[-1], StepStartPart):

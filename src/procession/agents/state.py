@@ -10,10 +10,11 @@ from typing import Any
 from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
+from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
 from procession.errors import ModelError, StepError
 from procession.ids import new_id
-from procession.messages.chunks import Chunk, DataChunk, Start, TripwireInfo
+from procession.messages.chunks import Chunk, DataChunk, ErrorChunk, Start, TripwireChunk, TripwireInfo
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
@@ -40,8 +41,8 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "chunks", "collector", "error", "from_cache", "outcomes", "prompt", "request", "response", "step",
-        "using",
+        "before", "chunks", "collector", "error", "from_cache", "outcomes", "prompt", "request", "response", "said",
+        "step", "using",
     )  # fmt: skip
 
     def __init__(self, using: RunSettings, step: AgentStep, before: Message | None) -> None:
@@ -51,6 +52,8 @@ class Attempt:
         """What the attempt comes to; it joins the run's steps once the model has answered."""
         self.before = before
         """The response message as it was before this attempt, to go back to."""
+        self.said: Sequence[Part] = ()
+        """The parts that this attempt has put into the response message."""
         self.prompt: Sequence[PromptMessage] | None = None
         self.response: Any = None
         """What a processor gave in place of the model's answer."""
@@ -209,7 +212,7 @@ class LoopState:
         Put the border between two steps into the answer now, where a hook looks before the model has answered.
         """
         answer = self.messages.get_by_id(self.response_id)
-        if answer is not None and self.messages.ends_with(answer) and not isinstance(answer.parts[-1], StepStartPart):
+        if answer is not None and self.messages.ends_with(answer) and not ends_on_border(answer):
             self.messages.append_response(_STEP_START, message_id=self.response_id)
 
     def accept(self) -> None:
@@ -230,7 +233,7 @@ class LoopState:
         """
         if self.steps and self.steps[-1] is attempt.step:
             self.steps = self.steps[:-1]  # a copy: hooks may still hold a view of the list that had it
-        self.messages.restore_response(self.response_id, attempt.before)
+        self.take_back(attempt)
         self.scope.replacement = None
         if self.chain is not None:
             self.chain.discard()
@@ -242,6 +245,24 @@ class LoopState:
         self.retries += 1
         self.attempt = None
 
+    def take_back(self, attempt: Attempt, messages: MessageList | None = None) -> Message | None:
+        """
+        Take what an attempt said out of the answer; what processors have hidden of older parts stays hidden (D26).
+
+        Of the answer in *messages* where a hook works on a fork.  Return what is left of it.
+        """
+        before = attempt.before
+        held = self.messages if messages is None else messages
+        kept = without_attempt(before, attempt.said, held.get_by_id(self.response_id))
+        if kept is None:
+            for step in self.steps:  # no border is left that would tell their texts apart
+                if step.message_id == self.response_id:
+                    step.text = ""
+        elif kept is not before:
+            self.step_texts_stale = True
+        held.restore_response(self.response_id, kept)
+        return kept
+
     # -- chunks
 
     async def send(self, chunk: Chunk) -> None:
@@ -249,7 +270,7 @@ class LoopState:
         Take a chunk to the reader, past no processor.
         """
         if self.on_chunk is not None:
-            await _tell(self.on_chunk, chunk)
+            await _tell(self.on_chunk, chunk, self.scope)
         if self.emit is not None:
             waiting = self.emit(chunk)
             if waiting is not None:
@@ -284,13 +305,28 @@ class LoopState:
                     self.messages.append_response((part,), message_id=self.response_id)
 
 
-async def _tell(on_chunk: Callable[[Chunk], Any], chunk: Chunk) -> None:
+async def _tell(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: RequestScope) -> None:
     """
     Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
+
+    At a chunk that says why the run stopped or failed it is only logged: a callback cannot take that back.
     """
     try:
         waiting = on_chunk(chunk)
         if hasattr(waiting, "__await__"):
             await waiting
     except Exception as error:
-        raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error
+        if not isinstance(chunk, (TripwireChunk, ErrorChunk)):
+            raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error
+        _log_failed_callback(scope.run_id, chunk, error)
+
+
+def _log_failed_callback(run_id: str, chunk: Chunk, error: Exception) -> None:
+    """
+    Say that ``on_chunk`` raised; the message of the error may hold private text and is left out.
+    """
+    import structlog
+
+    structlog.get_logger("procession.agents").warning(
+        "on_chunk failed", run_id=run_id, chunk=chunk.type, error=type(error).__name__
+    )

@@ -5,6 +5,7 @@ AgentStream: an answer as it comes.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any
 
@@ -86,9 +87,10 @@ class AgentStream:
         return self._texts()
 
     async def _texts(self) -> AsyncGenerator[str, None]:
-        async for chunk in self._feed.read():
-            if type(chunk) is TextDelta:
-                yield chunk.text
+        async with aclosing(self._feed.read()) as chunks:  # so that a reader of the text that leaves is gone at once
+            async for chunk in chunks:
+                if type(chunk) is TextDelta:
+                    yield chunk.text
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         return self.full_stream
@@ -96,9 +98,12 @@ class AgentStream:
     async def result(self) -> AgentResult:
         """
         Wait for the end and return the result; raises what ``generate`` raises.
+
+        No reader is waited for from now on: one that has stopped reading would never let the end come.
         """
         self._entered()
         if not self._over:
+            self._feed.flow()
             if self._done is None:
                 self._done = anyio.Event()
             await self._done.wait()
@@ -110,7 +115,7 @@ class AgentStream:
 
     async def text(self) -> str:
         """
-        Wait for the end and return the accepted text.
+        Wait for the end, as ``result`` does, and return the accepted text.
         """
         return (await self.result()).text
 
