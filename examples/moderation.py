@@ -8,7 +8,7 @@ No key is needed: the agent's model plays a script, unless --model names a real 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from procession import (
@@ -37,25 +37,27 @@ LANGUAGES = ["en", "de", "fr", "es", "ja", "zh", "ru", "ar"]
 # Links and ids are not private here, and keys are left to the guard for secrets.
 PERSONAL = [kind for kind in OFFLINE_TYPES if kind not in ("url", "uuid", "api-key")]
 
-# Four guards look at the same message at the same time, each at a copy of its own.  Where one
-# blocks, the others are cancelled; what the redactors hid is put together again.
+# Four guards look at the same message at the same time, each at a copy of its own; the first that
+# blocks cancels the others.  What the redactors hid is put together again.  White space and invisible
+# characters go only afterwards: attacks hide in them, and the guards want to see that.
 checks: Workflow[Any, Any] = (
     create_workflow("checks", kind="processor")
-    .then(UnicodeNormalizer(profile="safe"))
+    .then(UnicodeNormalizer(strip_control_chars=True, collapse_whitespace=False, trim=False))
     .parallel(
         [
             PIIDetector(detection_types=PERSONAL, redaction="placeholder", phase="input"),
-            RegexFilter(id="secrets", rules=SECRETS, strategy="redact", phase="input"),
+            RegexFilter(id="secrets", rules=SECRETS, strategy="redact", phase="input", fold=True),
             LanguageDetector(target_languages=LANGUAGES),
             PromptInjectionDetector(phase="input"),
         ],
         id="guards",
     )
+    .then(UnicodeNormalizer(profile="safe", id="invisible-characters"))
     .commit()
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Case:
     """One message on its way, and what is to become of it."""
 
@@ -83,12 +85,10 @@ def collect(ctx: StepContext[InputPayload]) -> Case:
 def decide(case: Case) -> Case:
     """Say what is to become of a message that no guard has blocked."""
     if not fold(case.text).text.replace("\u2800", " ").strip():  # a blank of Braille is drawn as nothing
-        case.verdict = "empty"
-    elif case.language not in [*LANGUAGES, "und"]:
-        case.verdict = "handoff"
-    elif case.redacted:
-        case.verdict = "redact"
-    return case
+        return replace(case, verdict="empty")
+    if case.language not in [*LANGUAGES, "und"]:
+        return replace(case, verdict="handoff")
+    return replace(case, verdict="redact") if case.redacted else case
 
 
 @step

@@ -67,10 +67,11 @@ async def test_a_message_that_is_blocked(judge: Judge) -> None:
 
 
 async def test_a_message_that_fails(judge: Judge) -> None:
-    """A step that raises is the verdict failed, with the error."""
+    """A step that raises is the verdict failed, with the error, of which the first line is the reason."""
     made = (await judge(line("broken"))).to_dict()
     assert made["verdict"] == "failed"
     assert "it broke" in made["error"]
+    assert made["reason"] == "step 'answer' raised ValueError: it broke"
 
 
 async def test_carried_keys_never_hide_the_verdict(judge: Judge) -> None:
@@ -154,3 +155,17 @@ async def test_places_are_those_of_the_message() -> None:
     (finding,) = verdict.findings
     assert text[finding["start"] : finding["end"]] == "ｗｏｒｄ"
     assert finding["type"] == "word"
+
+
+async def test_places_are_right_on_both_sides_of_a_normaliser() -> None:
+    """A guard that stands before the normaliser has seen the message as it came; its places are not moved."""
+    workflow = create_workflow("find", kind="processor").then(Twice())
+    workflow = workflow.then(UnicodeNormalizer(profile="safe")).then(Finder())
+    text = "0\u200b\u200b123456 word"
+    findings = (await Judge(workflow.commit())(line(text))).findings
+    assert [(each["start"], each["end"], each["type"]) for each in findings] == [
+        (0, 5, "phone"),
+        (1, 2, "url"),
+        (7, 9, "phone"),
+        (text.index("word"), len(text), "word"),
+    ]

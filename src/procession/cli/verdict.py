@@ -9,6 +9,7 @@ from inspect import isclass
 from typing import Any, cast, get_origin, is_typeddict
 
 from procession.cli.lines import Line
+from procession.errors import ProcessionError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.text.normalise import Normalised, Profile, normalise
@@ -90,7 +91,7 @@ class Judge:
         self.guards = tuple(dict.fromkeys(step.id for step in steps if step.kind == "processor"))
         self._agents = frozenset(step.id for step in steps if step.kind == "agent")
         self._own = frozenset(child.id for node in workflow.nodes for child in node.children)
-        self._profile = _profile(steps)
+        self._profile, self._before = _profile(steps)
         self._of_processors = workflow.kind == "processor" or (
             workflow.input_type is None
             and bool(self.guards)
@@ -129,7 +130,7 @@ class Judge:
             tripwire = result.tripwire
             return Verdict(line=line, verdict="block", reason=tripwire.reason if tripwire is not None else None)
         if result.status != "success":
-            return Verdict(line=line, verdict="failed", reason=result.status, error=result.error)
+            return Verdict(line=line, verdict="failed", reason=_why(result), error=result.error)
         output = result.output
         said = dict(cast("Mapping[str, Any]", output)) if isinstance(output, Mapping) else {}
         if isinstance(said.get("verdict"), str):
@@ -154,10 +155,21 @@ class Judge:
                 yield {**common, "reason": violation.message}
             for span in spans:
                 start, end = span["start"], span["end"]
-                if self._profile is not None:
+                if self._profile is not None and violation.processor_id not in self._before:
                     seen = seen if seen is not None else normalise(text, self._profile)
                     start, end = seen.span(start, end)
                 yield {**common, **{key: span[key] for key in _SAID if span.get(key)}, "start": start, "end": end}
+
+
+def _why(result: RunResult[Any]) -> str:
+    """
+    Return in one line why a run failed: the first of its error's, without the hint; else its status.
+    """
+    error = result.error
+    if error is None:
+        return result.status
+    said = error.message if isinstance(error, ProcessionError) else f"{type(error).__name__}: {error}"
+    return said.strip().partition("\n")[0]
 
 
 def _spans(detail: Any) -> Iterator[Mapping[str, Any]]:
@@ -192,13 +204,18 @@ def _joined(spans: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return sorted(made, key=lambda span: (span["start"], span["end"]))
 
 
-def _profile(steps: Sequence[Step[Any, Any]]) -> Profile | None:
+def _profile(steps: Sequence[Step[Any, Any]]) -> tuple[Profile | None, frozenset[str]]:
     """
-    Return how the first processor normalises what the others see, if it is one that does.
+    Return how the first processor that normalises does it, and the ids of those that see the message before.
     """
-    first = next((step.owner for step in steps if step.kind == "processor"), None)
-    profile = getattr(first, "profile", None)
-    return profile if isinstance(profile, Profile) else None
+    before: set[str] = set()
+    for step in steps:
+        if step.kind == "processor":
+            profile = getattr(step.owner, "profile", None)
+            if isinstance(profile, Profile):
+                return profile, frozenset(before)
+            before.add(step.id.removeprefix("processor:"))
+    return None, frozenset()
 
 
 def _is_mapping(type: Any) -> bool:
