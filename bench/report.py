@@ -18,23 +18,24 @@ __all__ = ["missed", "table"]
 _HEAD = ("benchmark", "us/op", "floor", "ratio", "peak MB", "target", "met")
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], *, targets: bool = True) -> str:
     """
-    Return the rows as text, a line for each target and for each row that has none.
+    Return the rows as text, a line for each target and for each row that has none; without *targets*, one for each row.
     """
-    lines: list[tuple[str, ...]] = [_HEAD]
+    head = _HEAD if targets else _HEAD[:-2]
+    lines: list[tuple[str, ...]] = [head]
     for row in rows:
         name = f"{row['bench']}.{row['variant']}"
         numbers = tuple(_shown(row[key]) for key in ("per_op_us", "floor_us", "ratio", "peak_mb"))
-        found = targets_for(row)
+        found = targets_for(row) if targets else []
         if not found:
-            lines.append((name, *numbers, "", ""))
+            lines.append((name, *numbers, "", "")[: len(head)])
         for target in found:
             shown = str(target)
             if target.metric not in ("ratio", "peak_mb", "per_op_us"):
                 shown = f"{target.metric} {_shown(row.get(target.metric))} {shown}"
             lines.append((name, *numbers, shown, "yes" if target.met(row) else "NO"))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
         "  ".join(
             cell.rjust(width) if 0 < column < 5 else cell.ljust(width)

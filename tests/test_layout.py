@@ -107,7 +107,7 @@ def test_every_test_states_its_promise() -> None:
 
 def links(text: str) -> list[str]:
     """Return where the links of a page lead to; code is no link."""
-    return LINK.findall(re.sub(r"`[^`\n]*\]\([^`\n]*`", "", FENCE.sub("", text)))
+    return LINK.findall(re.sub(r"`[^`\n]*`", "code", FENCE.sub("", text)))
 
 
 def anchors(page: Path) -> set[str]:
@@ -144,6 +144,21 @@ def test_links_open(page: Path) -> None:
 def test_room_has_a_page(room: str) -> None:
     """Every room of the package has a page of its name under docs/."""
     assert (DOCS / f"{room}.md").is_file()
+
+
+def linked_from(page: Path) -> set[Path]:
+    """Return the files that a page links."""
+    names = (unquote(link).partition("#")[0] for link in links(page.read_text("utf-8")))
+    return {(page.parent / name).resolve() for name in names if name}
+
+
+def test_three_steps_lead_from_the_readme_to_any_module() -> None:
+    """Each module of the package is linked by a page that README links, or that is linked by one that README links."""
+    near = {file for file in linked_from(ROOT / "README.md") if file.suffix == ".md" and file.exists()}
+    found = near | {file for page in near for file in linked_from(page) if file.suffix == ".md" and file.exists()}
+    linked = {file for page in found for file in linked_from(page)}
+    modules = {file for file in PACKAGE.rglob("*.py") if file.name != "__init__.py"}
+    assert sorted(relative(file) for file in modules - linked) == []
 
 
 def mapped() -> list[tuple[str, Path]]:

@@ -65,7 +65,8 @@ def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) ->
     if isinstance(score, StreamScore):
         print(f"{file.name}: {score.items} streams, {score.leaks} leak, {score.wrong} wrong, {score.skipped} skipped")
     else:
-        print(f"{file.name}, {guard}: {score.items} items, {score.us_per_kb:.0f} us/KB")
+        measured = "language (the bare detector)" if guard == "language" else guard
+        print(f"{file.name}, {measured}: {score.items} items, {score.us_per_kb:.0f} us/KB")
         print(
             f"  {'tier':<6} {'type':<16} {'precision':>9} {'recall':>9} {'F1':>9} "
             f"{'right':>6} {'missed':>6} {'wrong':>6} {'left':>5}"

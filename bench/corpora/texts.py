@@ -116,7 +116,7 @@ def measure_injection(items: Iterable[Item]) -> Score:
 
 def measure_language(items: Iterable[Item]) -> Score:
     """
-    Measure the offline detector of languages: right or wrong, where ``und`` is right to be unknown or unsure.
+    Measure the offline detector of languages, not the guard: right or wrong, where ``und`` is right to be unsure.
     """
     score = Score()
     detector = FastLanguage()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +18,8 @@ from bench.targets import Target, targets_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
 
 KEYS = {"bench", "variant", "n", "per_op_us", "floor_us", "ratio", "peak_mb"}
 """What every row has."""
@@ -168,7 +173,7 @@ def test_every_benchmark_runs(family: str, tmp_path: Path, capsys: pytest.Captur
     ]
     assert [sorted(KEYS - made.keys()) for made in rows] == [[]] * len(rows)
     assert json.loads(file.read_text("utf-8")) == rows
-    assert printed.err.strip() == table(rows)
+    assert printed.err.strip() == table(rows, targets=False)
 
 
 def test_check_tells_of_a_missed_target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,13 +185,57 @@ def test_check_tells_of_a_missed_target(monkeypatch: pytest.MonkeyPatch, capsys:
     assert main(["workflow.build_10", "--quick", "--check"]) == 0
 
 
+def test_one_quick_round_is_held_to_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+    """--quick shows that a benchmark runs, not how fast: its table has no targets and says of none that it is met."""
+    assert main(["workflow.build_10", "--quick"]) == 0
+    assert capsys.readouterr().err.split()[:7] == [
+        "benchmark",
+        "us/op",
+        "floor",
+        "ratio",
+        "peak",
+        "MB",
+        "workflow.build_10",
+    ]
+
+
+def test_a_variant_may_be_asked_for_alone() -> None:
+    """A bare variant, or else its beginning up to an underscore, is looked for in every family."""
+    assert [each.variant for each in select(["chain_100"])] == ["chain_100"]
+    assert {(each.bench, each.variant) for each in select(["workflow.chain_*"])} == {
+        (each.bench, each.variant) for each in select(["chain"])
+    }
+    assert {each.bench for each in select(["growth_*"])} == {"workflow", "stream", "loop"}
+    assert [each.variant for each in select(["workflow.chain_100_def"])] == ["chain_100_def"]
+
+
+def test_a_reader_that_goes_away_ends_it_quietly() -> None:
+    """``--list | head`` ends with status 141 and no traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench", "many", "--list"],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            timeout=50,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """--list prints the names that may be asked for, and measures nothing."""
     assert main(["many", "--list"]) == 0
     assert capsys.readouterr().out.splitlines() == ["many.runs_1000"]
 
 
-@pytest.mark.parametrize(("name", "told"), [("worflow", "there are workflow"), ("imports.bear", "it has bare")])
+@pytest.mark.parametrize(
+    ("name", "told"), [("worflow", "there are workflow"), ("stream.no", "it has"), ("imports.bear", "it has bare")]
+)
 def test_an_unknown_name_is_refused(name: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A name that is no benchmark's ends with status 2 and the names that are."""
     with pytest.raises(SystemExit) as ended:

@@ -3,6 +3,7 @@
 import builtins
 import importlib.metadata
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,38 @@ def test_check_reports_findings(procession: Command, tmp_path: Path) -> None:
     run = procession("run", "twice.py", "--input", "-")
     assert run.returncode == 2
     assert b"Traceback" not in run.stderr
+
+
+def test_check_counts_warnings(procession: Command, tmp_path: Path) -> None:
+    """Where nothing is an error and something is a warning, check says so, and is status 0."""
+    (tmp_path / "side.py").write_text(
+        "from procession.workflows.workflow import create_workflow\n"
+        "from procession.processors.processor import Processor\n"
+        "class Changer(Processor):\n"
+        "    mutates = True\n"
+        "    def process_input(self, ctx): ...\n"
+        "pipeline = create_workflow('side', kind='processor').parallel([Changer(id='a'), Changer(id='b')]).commit()\n"
+    )
+    done = procession("check", "side.py")
+    assert done.returncode == 0
+    assert b"warning: two-mutators-parallel" in done.stdout
+    assert done.stdout.endswith(b"side: no errors, 1 warning in 2 steps\n")
+
+
+def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
+    """``python -m procession`` is the command line."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "procession", "--version"],
+        capture_output=True,
+        cwd=tmp_path,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.decode()) == (0, f"procession {importlib.metadata.version('procession')}\n")
+    helped = subprocess.run(
+        [sys.executable, "-m", "procession", "--help"], capture_output=True, cwd=tmp_path, timeout=50, check=False
+    )
+    assert b"Usage: procession " in helped.stdout
 
 
 def test_without_the_extra(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

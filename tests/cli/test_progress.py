@@ -20,9 +20,9 @@ def test_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         meter.step(size=50, message=False)
     assert written.getvalue().splitlines() == [
         "inbox [1] ...",
-        "inbox [1]: 1 messages, 1 blocked (25 %)",
+        "inbox [1]: 1 message, 1 blocked (25 %)",
         "line 2: not JSON",
-        "inbox [1]: 1 messages, 1 blocked (50 %)",
+        "inbox [1]: 1 message, 1 blocked (50 %)",
     ]
 
 
@@ -37,3 +37,16 @@ def test_a_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
     text = written.getvalue()
     assert "line 2: not JSON\n" in text
     assert text.endswith("\x1b[1A\x1b[2K")
+
+
+def test_a_narrow_terminal_keeps_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 80 columns a long title is cut, and the counts, the bar and the time stand whole on one line."""
+    monkeypatch.setattr(progress, "BLINK", 0.0)
+    written = io.StringIO()
+    console = Console(file=written, width=80, force_terminal=True, color_system=None)
+    with Meter(console, "a/long/path/to/pipeline.py over another/long/path/inbox.jsonl", size=200) as meter:
+        meter.step(size=200)
+    last = [line for line in written.getvalue().replace("\r", "\n").splitlines() if "1 message, 0 blocked " in line][-1]
+    assert "━" * 24 in last
+    assert "a/long/path/" in last and "…" in last
+    assert "0:00:00" in last

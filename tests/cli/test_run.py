@@ -90,6 +90,13 @@ def test_the_report(procession: Command, pipeline: Path, tmp_path: Path) -> None
     assert "my secret" not in report + done.stderr.decode()
 
 
+def test_the_report_says_why_a_message_failed(procession: Command, pipeline: Path, tmp_path: Path) -> None:
+    """The row of a failed message has the error, not the bare word that it failed."""
+    done = procession("run", pipeline, "--input", write(tmp_path / "in.jsonl", "broken"))
+    (row,) = [line for line in done.stdout.decode().splitlines() if "failed" in line and "it broke" in line]
+    assert "ValueError: it broke" in row
+
+
 def test_quiet(procession: Command, pipeline: Path, tmp_path: Path) -> None:
     """With --quiet there is no report."""
     done = procession("run", pipeline, "--input", write(tmp_path / "in.jsonl", "a"), "--quiet")

@@ -63,6 +63,7 @@ async def test_code_wins_over_environment() -> None:
         ("anthropic/claude", "openrouter/anthropic/claude"),
         ("google/gemini", "client"),
         ("opnai/gpt-5-mini", "did you mean 'openai/gpt-5-mini'"),
+        ("nope/x", "write 'openai/gpt-5-mini'"),
         ("gpt-5-mini", "openai/gpt-5-mini"),
         ("openai/", "names no model"),
         ("", "provider"),

@@ -36,9 +36,10 @@ class Checked:
         lines = [str(finding) for finding in self.findings]
         if self.errors:
             lines.append(f"{self.name}: {_count(self.errors, 'error')}, {_count(self._warnings, 'warning')}")
+        elif self.findings:
+            lines.append(f"{self.name}: no errors, {_count(self._warnings, 'warning')} in {_count(self.steps, 'step')}")
         else:
-            after = f" ({_count(self._warnings, 'warning')})" if self.findings else ""
-            lines.append(f"{self.name}: nothing wrong in {_count(self.steps, 'step')}{after}")
+            lines.append(f"{self.name}: nothing wrong in {_count(self.steps, 'step')}")
         return "\n".join(lines)
 
     @property

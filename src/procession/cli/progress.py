@@ -11,6 +11,7 @@ from typing import Self
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 __all__ = ["Meter"]
 
@@ -36,9 +37,16 @@ class Meter:
         self._said = time.monotonic()
         self._live: Progress | None = None
         if console.is_terminal:
-            columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(24), TimeElapsedColumn()]
-            self._live = Progress(*columns, console=console, transient=True)
-            self._task = self._live.add_task(escape(title), total=size)
+            # The title alone gives way where the terminal is narrow.
+            columns = [
+                SpinnerColumn(),
+                TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+                TextColumn("{task.fields[counts]}", table_column=Column(no_wrap=True)),
+                BarColumn(24),
+                TimeElapsedColumn(),
+            ]
+            self._live = Progress(*columns, console=console, transient=True, expand=True)
+            self._task = self._live.add_task(escape(title), total=size, counts="")
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -71,10 +79,10 @@ class Meter:
             return
         self._said = now
         if self._live is not None:
-            self._live.update(self._task, completed=self._read, description=escape(f"{self.title}: {self._counts()}"))
+            self._live.update(self._task, completed=self._read, counts=self._counts())
         else:
             share = f" ({100 * self._read // self._size} %)" if self._size else ""
             self.say(f"{self.title}: {self._counts()}{share}")
 
     def _counts(self) -> str:
-        return f"{self.messages} messages, {self.blocked} blocked"
+        return f"{self.messages} message{'' if self.messages == 1 else 's'}, {self.blocked} blocked"

@@ -72,7 +72,7 @@ def _messages(outcome: Outcome) -> Table:
     table.add_column("text that went on, or why none did", ratio=5, overflow="ellipsis", no_wrap=True)
     for verdict in outcome.shown:
         style = _STYLES.get(verdict.verdict, "yellow")
-        text = Text(cut(clean(verdict.text), 200)) if verdict.text is not None else Text(_why(verdict), "dim")
+        text = Text(cut(clean(verdict.text), 200)) if verdict.text is not None else Text(cut(_why(verdict), 200), "dim")
         table.add_row(str(verdict.line.number), Text(clean(verdict.verdict), style), Text(_found(verdict)), text)
     if (more := outcome.messages - len(outcome.shown)) > 0:
         table.add_row("", Text("...", "dim"), "", Text(f"and {more} more: --output FILE has them all", "dim"))
@@ -93,7 +93,7 @@ def _found(verdict: Verdict) -> str:
 
 
 def _why(verdict: Verdict) -> str:
-    return clean(verdict.reason or (str(verdict.error) if verdict.error is not None else "nothing went on"))
+    return clean(verdict.reason or "nothing went on")
 
 
 def _pipeline(console: Console, outcome: Outcome, unicode: bool) -> None:

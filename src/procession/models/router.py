@@ -94,7 +94,7 @@ def _unknown(model: str, provider: str, name: str) -> InputError:
         )
     if provider in _PROVIDERS or provider == "custom":
         return InputError(f"{model!r} names no model", hint=f"write {_FORMS}")
-    near = get_close_matches(provider, _PROVIDERS, n=1)
+    near = get_close_matches(provider, _PROVIDERS, n=1, cutoff=0.75)  # a slip of the finger, not another word
     if near and name:
         return InputError(f"{model!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{name}'?")
     return InputError(f"{model!r}: no provider is called {provider!r}", hint=f"write {_FORMS}")

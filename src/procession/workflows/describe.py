@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from procession.steps.forkable import MergePolicy
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import schema_of
 from procession.steps.step import Step
@@ -41,6 +40,9 @@ from procession.workflows.spec import (
 __all__ = ["Describable", "graph_spec"]
 
 START, END = "@start", "@end"
+
+DEFAULT_MERGE = "strictest"
+"""What nobody asked for: shown only where something is merged."""
 
 
 class Describable(Protocol):
@@ -150,7 +152,7 @@ class _Describer:
         for child in node.arms:
             self.join(child.id, join, "join")
         options = {"on_block": node.on_block, "on_failure": node.on_failure}
-        self.group(node, "parallel", node.id, fork, join, _policy(node.merge, map_follows), options)
+        self.group(node, "parallel", node.id, fork, join, self.policy(node, map_follows), options)
         self.last = join
 
     def branch(self, node: BranchNode, map_follows: bool) -> None:
@@ -167,7 +169,7 @@ class _Describer:
         if node.default is None and node.on_no_match == "skip":
             self.join(decision, join, "false", "none")
         options = {"mode": node.mode, "on_no_match": node.on_no_match}
-        self.group(node, "branch", node.id, decision, join, _policy(node.merge, map_follows), options)
+        self.group(node, "branch", node.id, decision, join, self.policy(node, map_follows), options)
         self.last = join
 
     def loop(self, node: LoopNode) -> None:
@@ -249,6 +251,14 @@ class _Describer:
         )
         self.groups.append(made)
 
+    def policy(self, node: ParallelNode | BranchNode, map_follows: bool) -> str | None:
+        """
+        Return how *node*'s arms are put together: ``None`` where a map does it, and over plain values, which are not.
+        """
+        if map_follows or (node.merge == DEFAULT_MERGE and not _merges(self.workflow, node.children)):
+            return None
+        return node.merge if isinstance(node.merge, str) else "function"
+
     def type_ref(self, type: Any) -> str | None:
         """
         Return the reference of a type's schema, and keep the schema.
@@ -282,10 +292,14 @@ def _schema(type: Any) -> Mapping[str, Any] | None:
     return None
 
 
-def _policy(merge: MergePolicy, map_follows: bool) -> str | None:
-    if map_follows:
-        return None
-    return merge if isinstance(merge, str) else "function"
+def _merges(workflow: Any, arms: Sequence[StepNode]) -> bool:
+    """
+    Return whether *workflow* or one of *arms* says that it takes what is merged: messages, by kind or by type.
+    """
+    steps = [arm.step for arm in arms]
+    kinds = {getattr(each, "kind", None) for each in (workflow, *steps, *(step.body for step in steps))}
+    types = [getattr(workflow, "input_type", None), *(step.input_type for step in steps)]
+    return "processor" in kinds or any(hasattr(type, "fork") for type in types)
 
 
 def _retry(policy: RetryPolicy | None) -> Mapping[str, Any] | None:

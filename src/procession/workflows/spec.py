@@ -99,7 +99,7 @@ class GroupSpec(Value, kw_only=True):
     exit: str
     """Id of the node at which the group ends."""
     merge: str | None = None
-    """How branches are put together, or ``None`` where a map follows that decides."""
+    """How branches are put together, or ``None``: a map follows that decides, or nothing is merged."""
     options: Mapping[str, Any] | None = None
     """The other settings: ``mode``, ``on_block``, ``concurrency``, ``max_iterations`` and so on."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from procession.messages.text.reach import UNBOUNDED, Reach, reach_of
 
-__all__ = ["Check", "Rule", "compile_pattern", "has_regex_engine"]
+__all__ = ["Check", "Rule", "compile_pattern"]
 
 Check = Callable[[str], bool]
 """Whether what a pattern matched is one: a checksum, a range, a list of prefixes."""
@@ -251,13 +251,6 @@ def _repeats(source: str) -> bool:
     Whether *source* may repeat something without a limit; in doubt, as where a comment may stand, it may.
     """
     return _REPEAT.search(source if "#" in source else _LITERAL.sub("", source)) is not None
-
-
-def has_regex_engine() -> bool:
-    """
-    Whether the ``regex`` package is there, which can stop a search that takes too long.
-    """
-    return _regex_engine() is not None
 
 
 def _regex_engine() -> Any:

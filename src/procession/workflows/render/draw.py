@@ -51,4 +51,4 @@ def draw(
     renderers = {"ascii": tree, "mermaid": mermaid, "dot": dot}
     if format not in renderers:
         raise InputError(f"no drawing is called {format!r}", hint=f"there are {', '.join(FORMATS)}")
-    return renderers[format](spec, overlay(run), DrawOptions(width=width, **options))
+    return renderers[format](spec, overlay(run, spec), DrawOptions(width=width, **options))

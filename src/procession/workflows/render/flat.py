@@ -149,7 +149,7 @@ class _Flattener:
                 return Box(name=name, label=self.short(node.label), items=tuple(items)), _Ends(entries, exits)
         name = self.name()
         mark = self.marks.get(path + (CONTAINER if node.kind in ("loop", "foreach") else ""))
-        if node.kind in ("fork", "join", "start", "end"):
+        if node.kind in ("join", "start", "end"):
             mark = None
         label = node.kind if node.kind in ("fork", "join") else node.label  # the box round them has the name
         lines = [self.short(label), *self.badges(node)]

@@ -5,11 +5,12 @@ What a run did, laid over the graph that it ran.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from procession.messages.value import Value
 from procession.workflows.render.text import duration
+from procession.workflows.spec import GraphSpec, GroupSpec
 
 __all__ = ["CONTAINER", "Mark", "Overlay", "Ran", "mark_text", "overlay"]
 
@@ -58,9 +59,11 @@ _SIGNS = {
 _WORST = ("failed", "blocked", "suspended", "running", "cancelled", "bailed", "success", "skipped")
 
 
-def overlay(run: Ran | None) -> Overlay:
+def overlay(run: Ran | None, spec: GraphSpec) -> Overlay:
     """
-    Return the marks of *run*'s nodes; none without a run.
+    Return the marks of *run*'s nodes in *spec*, the graph that it ran; none without a run.
+
+    A branch and a parallel end as their arms did: they have the worst of the arms' marks.
     """
     marks: dict[str, Mark] = {}
     if run is None:
@@ -71,7 +74,8 @@ def overlay(run: Ran | None) -> Overlay:
         if record.kind == "branch" and record.output is not None:
             for arm in record.node.arms:
                 if arm.id not in record.output:
-                    _add(marks, path[: path.rfind("/") + 1] + arm.id, Mark("skipped"))
+                    _add(marks, path[: path.rfind("/") + 1] + arm.id, Mark("skipped", times=0))
+    _mark_groups(marks, spec, "", spec.workflows)
     return marks
 
 
@@ -91,12 +95,33 @@ def mark_text(mark: Mark, *, plain: bool = False) -> str:
     return " ".join(parts)
 
 
+def _mark_groups(marks: dict[str, Mark], spec: GraphSpec, prefix: str, workflows: Mapping[str, GraphSpec]) -> None:
+    for group in spec.groups:
+        if group.kind in ("branch", "parallel"):
+            _mark_group(marks, group, prefix)
+    for node in spec.nodes:
+        if node.ref_hash is not None and prefix + node.path in marks:
+            _mark_groups(marks, workflows[node.ref_hash], f"{prefix}{node.path}/", workflows)
+
+
+def _mark_group(marks: dict[str, Mark], group: GroupSpec, prefix: str) -> None:
+    own = marks.get(prefix + group.id)  # a branch's says how its conditions went; a parallel has none
+    arms = [marks[prefix + child] for child in group.children if prefix + child in marks]
+    ran = [mark.status for mark in (own, *arms) if mark is not None and mark.status != "skipped"]
+    if ran:
+        times = own.times if own is not None else max(mark.times for mark in arms)
+        marks[prefix + group.id] = Mark(_worst(ran), own.seconds if own is not None else None, times)
+
+
+def _worst(statuses: Sequence[str]) -> str:
+    return next((status for status in _WORST if status in statuses), statuses[-1])
+
+
 def _add(marks: dict[str, Mark], path: str, mark: Mark) -> None:
     place = re.sub(r"\[\d+\]", "", path)  # iterations are put together
     marks[place] = _both(marks[place], mark) if place in marks else mark
 
 
 def _both(first: Mark, second: Mark) -> Mark:
-    known = [status for status in _WORST if status in (first.status, second.status)]
     seconds = [each.seconds for each in (first, second) if each.seconds is not None]
-    return Mark(known[0] if known else second.status, sum(seconds) if seconds else None, first.times + second.times)
+    return Mark(_worst((first.status, second.status)), sum(seconds) if seconds else None, first.times + second.times)
