@@ -11,7 +11,7 @@ import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 import anyio.to_thread
 
@@ -26,7 +26,7 @@ from procession.processors.protocols import hook_methods, option
 from procession.processors.time_limit import limited_hook
 from procession.processors.violation import GuardOutcome, Violation
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Signal, Tripwire
+from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.step import InlineRun, Step
 
 __all__ = ["HookCaller", "left_out", "processor_step", "report_failure"]
@@ -129,7 +129,7 @@ class HookCaller:
                 self._failed(ctx, payload, before, error, path)
                 return payload
         except (Signal, BaseExceptionGroup) as raised:
-            ctx.verdict = _verdict_in(raised, ctx.verdict)
+            ctx.verdict = signal_in(raised, ctx.verdict)
         self.settle(ctx, run.scope)
         return payload
 
@@ -157,7 +157,7 @@ class HookCaller:
                 self._failed(ctx, payload, before, error, path)
                 return payload
         except (Signal, BaseExceptionGroup) as raised:
-            ctx.verdict = _verdict_in(raised, ctx.verdict)
+            ctx.verdict = signal_in(raised, ctx.verdict)
         self.settle(ctx, run.scope)
         return payload
 
@@ -274,23 +274,6 @@ def report_failure(ctx: HookContext[Any], error: BaseException) -> None:
     """
     outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
     ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, outcome)
-
-
-def _verdict_in(raised: Signal | BaseExceptionGroup[Any], known: Signal | None) -> Signal:
-    """
-    Return the verdict that was *raised*, be it out of a task group of the hook's own; the one *known* comes first.
-
-    What is neither verdict nor error, a cancellation or an interrupt, goes on as it came.
-    """
-    if isinstance(raised, Signal):
-        return known or raised
-    signals, others = raised.split(Signal)
-    if others is not None and others.split(Exception)[1] is not None:
-        raise raised
-    found: BaseException | None = known or signals
-    while isinstance(found, BaseExceptionGroup):
-        found = cast("BaseExceptionGroup[BaseException]", found).exceptions[0]
-    return cast("Signal", found)
 
 
 def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:

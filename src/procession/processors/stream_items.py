@@ -19,7 +19,7 @@ from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import option
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Signal
+from procession.steps.signals import Signal, signal_in
 
 __all__ = ["Item", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
 
@@ -165,9 +165,7 @@ class ProcessorItem(Item):
     async def _apply_async(self, chunk: Chunk) -> Chunk | None:
         ctx = self.ctx
         try:
-            out = await (
-                self.method(ctx) if self.caller.timeout is None else _within(self.caller.timeout, self.method(ctx))
-            )
+            out = await self.method(ctx)
         except Exception as error:
             out = self.raised(chunk, error)
         except (Signal, BaseExceptionGroup) as signal:
@@ -240,10 +238,7 @@ class ProcessorItem(Item):
         Note a verdict that came without the context or in a task group's, and return what becomes of the chunk.
         """
         ctx = self.ctx
-        if isinstance(signal, BaseExceptionGroup):
-            signal = _verdict_in(signal, ctx.verdict)
-        if ctx.verdict is None:
-            ctx.verdict = signal
+        ctx.verdict = signal_in(signal, ctx.verdict)
         # Where an answer was given in place of the model's, its own words pass whoever gave it.
         return ctx.chunk if isinstance(ctx.verdict, Replaced) and self._scope.replacement is not None else None
 
@@ -294,28 +289,6 @@ class ProcessorItem(Item):
             self.caller.failure(self.ctx, error)
         finally:
             self.ctx.verdict = None
-
-
-def _verdict_in(group: BaseExceptionGroup[Any], known: Signal | None) -> Signal:
-    """
-    Return the verdict that a task group of the hook's own wrapped; a cancellation in it goes on as it came.
-    """
-    signals, others = group.split(Signal)
-    if others is not None and others.split(Exception)[1] is not None:
-        raise group
-    found: Any = known if known is not None else signals
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if not isinstance(found, Signal):
-        raise group
-    return found
-
-
-async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
-    import anyio
-
-    with anyio.fail_after(seconds):
-        return await waiting
 
 
 def _no_chunk(out: object) -> MessageError:

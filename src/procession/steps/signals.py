@@ -8,11 +8,11 @@ one place, the executor.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from procession.messages.chunks import TripwireInfo
 
-__all__ = ["Bail", "CancelRun", "Signal", "Suspend", "Tripwire"]
+__all__ = ["Bail", "CancelRun", "Signal", "Suspend", "Tripwire", "signal_in"]
 
 
 class Signal(BaseException):
@@ -57,3 +57,22 @@ class CancelRun(Signal):
     """
     A step cancels the run that contains it.
     """
+
+
+def signal_in(raised: Signal | BaseExceptionGroup[Any], known: Signal | None) -> Signal:
+    """
+    Return the signal that was *raised*, be it out of a task group of a step's own; the one *known* comes first.
+
+    What is neither signal nor error, a cancellation or an interrupt, goes on as it came.
+    """
+    if isinstance(raised, Signal):
+        return known or raised
+    signals, others = raised.split(Signal)
+    if others is not None and others.split(Exception)[1] is not None:
+        raise raised
+    found: BaseException | None = known or signals
+    while isinstance(found, BaseExceptionGroup):
+        found = cast("BaseExceptionGroup[BaseException]", found).exceptions[0]
+    if not isinstance(found, Signal):
+        raise raised
+    return found
