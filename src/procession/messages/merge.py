@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from procession.errors import MergeConflict
 from procession.messages.edits import Edit, Insert, Path, Put, Take, TextEdit, apply_edits
-from procession.messages.patch import Edited, Patch, Redaction, SystemChange, redactions_of, value_at
+from procession.messages.patch import Edited, Patch, Redaction, Removed, SystemChange, redactions_of, value_at
 from procession.messages.splices import HIDDEN, Dispute, Spliced, merge_splices
-from procession.messages.texts import map_texts
+from procession.messages.texts import map_texts, texts_in
 from procession.messages.value import Value
 
 if TYPE_CHECKING:
@@ -89,6 +89,10 @@ def secrets_of(patches: Mapping[str, Patch], messages: Mapping[str, Message]) ->
                     if len(redaction.text) >= _TELLING:
                         stand_in = _stand_in(change, redaction)
                         found.setdefault((order, redaction.text), Secret(order, redaction.text, stand_in))
+            elif isinstance(change, Removed) and change.redacts and change.id in messages:
+                for text in texts_in(messages[change.id].parts):
+                    if len(text) >= _TELLING:
+                        found.setdefault((order, text), Secret(order, text, HIDDEN))
     return sorted(found.values(), key=lambda secret: -len(secret.text))
 
 

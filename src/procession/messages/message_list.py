@@ -188,13 +188,18 @@ class MessageList(ResponseStore):
 
     # --- changing --------------------------------------------------------------
 
-    def remove(self, ids: Iterable[str]) -> list[Message]:
+    def remove(self, ids: Iterable[str], *, redacted: bool = False) -> list[Message]:
         """
         Take the messages with these *ids* out and return them; unknown ids are passed over.
+
+        *redacted* is for guards: no merge of parallel branches brings back what they said.
         """
         wanted = (ids,) if isinstance(ids, str) else ids
         positions = sorted({at for at in map(self._position, wanted) if at >= 0})
-        return self._cut(positions) if positions else []
+        gone = self._cut(positions) if positions else []
+        if redacted:
+            self._hides().update({one.id: (one, one, True) for one in gone})
+        return gone
 
     def replace(self, message: Message, source: str | None = None, *, redacted: RedactedSpans | None = None) -> None:
         """

@@ -47,10 +47,11 @@ class Added(Value):
 
 class Removed(Value):
     """
-    The message *id* is gone.
+    The message *id* is gone; *redacts* tells whether to hide it, or after something of it was hidden.
     """
 
     id: str
+    redacts: bool = False
 
 
 class Edited:

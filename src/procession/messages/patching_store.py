@@ -60,7 +60,7 @@ class PatchingStore(MessageStore):
             position = self._position(message_id)
             if position < 0:
                 if before is not None:
-                    changes.append(Removed(message_id))
+                    changes.append(Removed(message_id, self._hid(message_id)))
             elif before is None:
                 added.append(position)
             elif self._items[position] is not before or self._flags[position] != flags:
@@ -72,6 +72,13 @@ class PatchingStore(MessageStore):
             changes.append(Added(self._items[position], self._flags[position], anchor))
             last = position
         return Patch(changes, system)
+
+    def _hid(self, message_id: str) -> bool:
+        """
+        Whether something of a message was hidden since this list was forked.
+        """
+        known = self._redacted.get(message_id) if self._redacted is not None else None
+        return known is not None and (self._base_redacted is None or known is not self._base_redacted.get(message_id))
 
     def _edited(self, message_id: str, before: Message, flags: int, position: int) -> Edited:
         after = self._items[position]
@@ -116,7 +123,7 @@ class PatchingStore(MessageStore):
         for order, (branch, patch) in enumerate(patches.items()):
             for change in patch.changes:
                 rivals.setdefault(change.id, []).append((order, branch, change))
-                hiding = hiding or (isinstance(change, Edited) and change.redacts)
+                hiding = hiding or (isinstance(change, Edited | Removed) and change.redacts)
             if patch.system is not None:
                 systems.append((order, branch, patch.system))
         secrets: list[Secret] = []
@@ -137,6 +144,9 @@ class PatchingStore(MessageStore):
                 added.append(outcome)
             elif isinstance(outcome, Removed):
                 removed.append(message_id)
+                if outcome.redacts:
+                    gone = self._items[self._position(message_id)]
+                    self._hides()[message_id] = (gone, gone, True)
             elif outcome is not None:
                 position = self._position(message_id)
                 message, flags, hidden = outcome
@@ -191,7 +201,7 @@ class PatchingStore(MessageStore):
                 else:
                     reason = f"{remover!r} removed the message"
                     report.dropped.append(MergeEntry(branch, "rewrite", message_id, (), reason))
-            return Removed(message_id)
+            return Removed(message_id, any(change.redacts for *_, change in changes if isinstance(change, Edited | Removed)))
         edits = [(order, branch, _as_edit(change, current)) for order, branch, change in changes]
         flags = next((edit.flags for _, _, edit in edits if edit.flags is not None), None)
         order, branch, only = edits[0]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from procession.messages.patch import Edited, Patch, Redaction, redactions_of, value_at
+from procession.messages.patch import Edited, Patch, Redaction, Removed, redactions_of, value_at
 from procession.messages.texts import texts_in
 
 if TYPE_CHECKING:
@@ -36,15 +36,22 @@ def dropped_redactions(
     """
     Return those redactions of *patches* (by branch) that *picked* undoes: the hidden text still occurs there.
 
-    *base* is the list that the branches were forked from.  A message that *picked* does not have hides everything.
+    *base* is the list that the branches were forked from.  What was hidden of a message that *picked* does not have is
+    sought in the messages that it has besides.
     """
     found: list[DroppedRedaction] = []
     for branch, patch in patches.items():
         for change in patch.changes:
+            if isinstance(change, Removed) and change.redacts:
+                found += [DroppedRedaction(branch, one) for one in _brought_back(base, change.id, picked)]
             if not isinstance(change, Edited) or not change.redacts:
                 continue
             before, now = base.get_by_id(change.id), picked.get_by_id(change.id)
-            if before is None or now is None:
+            if before is None:
+                continue
+            if now is None:
+                hides = [one for one in redactions_of(change, before) if len(one.text) >= _TELLING]
+                found += [DroppedRedaction(branch, one) for one in hides if _said_anew(base, one.text, picked)]
                 continue
             hidden = change.apply(before)
             if now is hidden:
@@ -53,6 +60,25 @@ def dropped_redactions(
                 if _shows(now, redaction, before, hidden):
                     found.append(DroppedRedaction(branch, redaction))
     return found
+
+
+def _brought_back(base: MessageStore, message_id: str, picked: MessageStore) -> list[Redaction]:
+    """
+    Return the texts of a message that was hidden as a whole which *picked* shows.
+    """
+    before = base.get_by_id(message_id)
+    if before is None:
+        return []
+    now = picked.get_by_id(message_id)
+    return [
+        Redaction(message_id, (), 0, len(text), text)
+        for text in texts_in(before.parts)
+        if len(text) >= _TELLING and ((now is not None and _count(now, text)) or _said_anew(base, text, picked))
+    ]
+
+
+def _said_anew(base: MessageStore, text: str, picked: MessageStore) -> bool:
+    return any(_count(one, text) for one in picked.view() if base.get_by_id(one.id) is None)
 
 
 def _shows(now: Message, redaction: Redaction, before: Message, hidden: Message) -> bool:

@@ -102,7 +102,7 @@ class TextGuard(Processor):
         self.enforces = self.mode == "enforce"
         self.passes = not self.enforces or self.strategy not in self.changing()
         """Whether all text goes through unchanged, whatever is found."""
-        self.redacts = self.enforces and self.strategy == "redact"
+        self.redacts = self.enforces and self.strategy in ("redact", "filter")
         self.mutates = self.enforces and self.strategy in self.changing() and self.strategy != "block"
         self.on_error = on_error if on_error is not None else "skip" if self.passes else "stop"
         if timeout is not None:
@@ -347,7 +347,7 @@ class TextGuard(Processor):
             if message.role == "assistant" and rest:  # its tool calls stay
                 ctx.message_list.replace(message.with_parts(rest), redacted=True)
             else:
-                ctx.message_list.remove([message.id])
+                ctx.message_list.remove([message.id], redacted=True)
 
     def look_into(self, ctx: ToolResultContext, look: Look) -> dict[str, Any] | None:
         """

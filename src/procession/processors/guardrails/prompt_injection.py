@@ -138,7 +138,7 @@ class PromptInjectionDetector(AskingGuard):
                 if regions and regions[0].owner.replacement is None:
                     where = {"phase": ctx.hook.value, "messageId": message.id}
                     self.settle(ctx, [Piece(text, 0, regions[0])], where)
-                    ctx.message_list.remove([message.id])
+                    ctx.message_list.remove([message.id], redacted=True)
                     return
         super().look_at(ctx, message, texts, look)
 
