@@ -160,7 +160,18 @@ class PatchingStore(MessageStore):
             self._cut(positions)
         if added:
             self._place(added)
+            for one in added if secrets else ():
+                self._note_cleaned(one.id, rivals[one.id])
         return report
+
+    def _note_cleaned(self, message_id: str, changes: Sequence[Rival]) -> None:
+        """
+        Remember what was hidden of a new message: in a graph other steps may have gone on from it as it was.
+        """
+        said = next(change.message for *_, change in changes if isinstance(change, Added))
+        now = self.get_by_id(message_id)
+        if now is not None and (now.parts is not said.parts or now.metadata is not said.metadata):
+            self._hides()[message_id] = (said, now, True)
 
     def _anchored(self, one: Added, removed: Collection[int]) -> Added:
         """
@@ -201,7 +212,9 @@ class PatchingStore(MessageStore):
                 else:
                     reason = f"{remover!r} removed the message"
                     report.dropped.append(MergeEntry(branch, "rewrite", message_id, (), reason))
-            return Removed(message_id, any(change.redacts for *_, change in changes if isinstance(change, Edited | Removed)))
+            return Removed(
+                message_id, any(change.redacts for *_, change in changes if isinstance(change, Edited | Removed))
+            )
         edits = [(order, branch, _as_edit(change, current)) for order, branch, change in changes]
         flags = next((edit.flags for _, _, edit in edits if edit.flags is not None), None)
         order, branch, only = edits[0]
