@@ -129,3 +129,21 @@ async def test_a_graph_does_not_bring_back_what_was_put_anew() -> None:
     left = everything(await left_by(graph, "hi", MAIL))
     assert "eva@" not in left
     assert "[EMAIL]" in left
+
+
+async def test_a_graph_that_says_again_what_a_guard_hid_is_refused() -> None:
+    """
+    Where steps beside a guard move its text about until merging cannot tell it any more, the graph fails closed.
+    """
+    guard = PIIDetector(id="guard", phase="input", redaction="placeholder")
+    graph = begun().add(guard).add(at("process_input", add_anew, id="a"))
+    graph = graph.add(at("process_input", say_again, id="b"), after=["processor:a"])
+    graph = graph.add(at("process_input", lambda ctx: None, id="c"), after=["processor:guard"])
+    late = ["processor:guard", "processor:a", "processor:b", "processor:c"]
+    graph = graph.add(at("process_input", lambda ctx: None, id="d"), after=late)
+    try:
+        left = everything(await left_by(graph, MAIL))
+    except ProcessionError as error:
+        assert "say again" in str(error)
+    else:
+        assert "eva@" not in left

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from procession.messages.message import Message, SystemMessage
 
-__all__ = ["MergeEntry", "MergeReport", "Secret", "clean_system", "merge_edits", "merge_system", "secrets_of"]
+__all__ = [
+    "MergeEntry",
+    "MergeReport",
+    "Secret",
+    "TELLING",
+    "clean_system",
+    "merge_edits",
+    "merge_system",
+    "secrets_of",
+]
 
 Action: TypeAlias = Literal["add", "remove", "redact", "rewrite", "annotate", "system"]
 
@@ -73,7 +82,7 @@ class Secret(NamedTuple):
     stand_in: str
 
 
-_TELLING = 4
+TELLING = 4
 """A hidden text of fewer characters may stand elsewhere by chance, and stays there."""
 
 
@@ -86,12 +95,12 @@ def secrets_of(patches: Mapping[str, Patch], messages: Mapping[str, Message]) ->
         for change in patch.changes:
             if isinstance(change, Edited) and change.redacts and change.id in messages:
                 for redaction in redactions_of(change, messages[change.id]):
-                    if len(redaction.text) >= _TELLING:
+                    if len(redaction.text) >= TELLING:
                         stand_in = _stand_in(change, redaction)
                         found.setdefault((order, redaction.text), Secret(order, redaction.text, stand_in))
             elif isinstance(change, Removed) and change.redacts and change.id in messages:
                 for text in texts_in(messages[change.id].parts):
-                    if len(text) >= _TELLING:
+                    if len(text) >= TELLING:
                         found.setdefault((order, text), Secret(order, text, HIDDEN))
     return sorted(found.values(), key=lambda secret: -len(secret.text))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from procession.errors import MergeConflict, MessageError
 from procession.messages.merge import (
+    TELLING,
     MergeEntry,
     MergeReport,
     Secret,
@@ -18,9 +19,9 @@ from procession.messages.merge import (
     without_secrets,
 )
 from procession.messages.message_store import MessageStore
-from procession.messages.patch import EMPTY_PATCH, Added, Change, Edited, Patch, Removed, SystemChange
+from procession.messages.patch import EMPTY_PATCH, Added, Change, Edited, Patch, Removed, SystemChange, redactions_of
 from procession.messages.redactions import dropped_redactions
-from procession.messages.texts import map_texts
+from procession.messages.texts import map_texts, texts_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -189,6 +190,31 @@ class PatchingStore(MessageStore):
         Return the branches whose redactions, made in forks of this list, are not in force in *picked* (D25).
         """
         return list(dict.fromkeys(one.branch for one in dropped_redactions(self, patches, picked)))
+
+    def hidden_texts(self) -> list[str]:
+        """
+        Return the texts that were hidden since this list was forked and that it does not show anywhere.
+        """
+        found: dict[str, None] = {}
+        for change in self.diff().changes if self._log else ():
+            if isinstance(change, Edited) and change.redacts and change.before is not None:
+                found.update(dict.fromkeys(one.text for one in redactions_of(change, change.before)))
+            elif (
+                isinstance(change, Removed) and change.redacts and (gone := (self._log or {})[change.id][0]) is not None
+            ):
+                found.update(dict.fromkeys(texts_in(gone.parts)))
+        return self.without_shown([text for text in found if len(text) >= TELLING])
+
+    def without_shown(self, texts: Sequence[str]) -> list[str]:
+        """
+        Return those of *texts* that no message here and no system message shows.
+        """
+        if not texts:
+            return []
+        shown = "\n".join(
+            [*texts_in([[one.parts, one.metadata] for one in self.view()]), *(one.text for one in self._system)]
+        )
+        return [text for text in texts if text not in shown]
 
     def _settled(
         self,

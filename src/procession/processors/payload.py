@@ -110,6 +110,21 @@ class HookPayload:
                 setattr(self, field, getattr(picked, field))
         return self
 
+    def refuse_said_again(self, outputs: Mapping[str, HookPayload]) -> None:
+        """
+        Refuse to go on where this state of a graph says what one of *outputs*, by step, had hidden (D26).
+
+        Merging cleans what it can tell; text that steps beside a guard rewrote on and on may be left.
+        """
+        for key, output in outputs.items():
+            hidden = output.message_list.hidden_texts()
+            if hidden and self.message_list.without_shown(hidden) != hidden:
+                raise MergeConflict(
+                    f"{key!r} hid a text in {self.phase} that steps beside it say again",
+                    branches=(key,),
+                    hint="let the steps that copy or rewrite text come after the guard",
+                )
+
     def _refuse_dropped(self, outputs: Mapping[str, Any], picked: HookPayload) -> None:
         patches = {
             key: output.message_list.diff()

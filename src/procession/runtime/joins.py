@@ -85,6 +85,9 @@ class Joins:
                 done |= 1 << at
                 outputs[self.items[at].id] = self.states[given | 1 << at]
             state = base.fork().merge(outputs, "strictest")
+        check = getattr(state, "refuse_said_again", None)
+        if check is not None:
+            check({self.items[at].id: self.states[before[at] | 1 << at] for at in _members(wanted)})
         return state
 
 
