@@ -47,7 +47,7 @@ class Added(Value):
 
 class Removed(Value):
     """
-    The message *id* is gone; *redacts* tells whether to hide it, or after something of it was hidden.
+    The message *id* is gone.  With *redacts* a guard took it out, or had hidden something of it before.
     """
 
     id: str

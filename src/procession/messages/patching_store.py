@@ -88,7 +88,7 @@ class PatchingStore(MessageStore):
             # Spans hold for one step only; after several, every difference counts as hidden.
             if known[0] is before and known[1] is after:
                 redacted = known[2]
-            elif self._base_redacted is None or known is not self._base_redacted.get(message_id):
+            elif self._hid(message_id):
                 redacted = True
         now = self._flags[position]
         return Edited(message_id, now if now != flags else None, before=before, after=after, redacted=redacted)
