@@ -61,12 +61,12 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if not calls:
         return state
     if len(calls) == 1:
-        attempt.outcomes = [await _run(state, attempt, calls[0])]
+        attempt.outcomes = [await _run(state, attempt, calls[0], run, path)]
         return state
     results: list[Any] = [None] * len(calls)
 
     async def one(index: int) -> None:
-        results[index] = await _run(state, attempt, calls[index])
+        results[index] = await _run(state, attempt, calls[index], run, path)
 
     await Pool(one, len(calls), state.settings.tool_concurrency).run(GRACE)
     attempt.outcomes = results
@@ -84,7 +84,7 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     if len(calls) > 1 or calls[0].provider_executed:
         await run_tools(state, run, path)
         return await take_results(state, run, path)
-    outcome = await _run(state, attempt, calls[0])  # the usual case, without a detour
+    outcome = await _run(state, attempt, calls[0], run, path)  # the usual case, without a detour
     attempt.outcomes = (outcome,)
     if not outcome.pending:
         taken: list[ToolResult | ToolError] = []
@@ -93,7 +93,7 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     return state
 
 
-async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcome:
+async def _run(state: LoopState, attempt: Attempt, call: ToolCall, run: InlineRun, path: str) -> ToolOutcome:
     tools: Mapping[str, Tool[Any]] = attempt.using.tools
     tool = tools.get(call.tool_name)
     active = attempt.using.active_tools
@@ -108,6 +108,8 @@ async def _run(state: LoopState, attempt: Attempt, call: ToolCall) -> ToolOutcom
         scope=state.scope,
         messages=state.messages.view,
         emit=state.write_data,
+        caller=run.call,
+        path=path,
     )
     try:
         # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).

@@ -5,16 +5,20 @@ ToolContext: what a tool is given beside its arguments.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from procession.errors import InputError
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.message import Message
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
+from procession.steps.step import SupportsStep
 
 __all__ = ["ToolContext", "ToolWriter"]
+
+Caller: TypeAlias = Callable[[SupportsStep[Any, Any], Any, str], Awaitable[Any]]
+"""Runs a definition on a value at a path of the run."""
 
 
 class ToolContext:
@@ -27,7 +31,9 @@ class ToolContext:
     ''
     """
 
-    __slots__ = ("_emit", "_messages", "attempt", "run_id", "scope", "tool_call_id", "tool_name")
+    __slots__ = (
+        "_called", "_caller", "_emit", "_messages", "_path", "attempt", "run_id", "scope", "tool_call_id", "tool_name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -38,6 +44,8 @@ class ToolContext:
         run_id: str = "",
         messages: Sequence[Message] | Callable[[], Sequence[Message]] = (),
         emit: Emit | None = None,
+        caller: Caller | None = None,
+        path: str = "",
     ) -> None:
         self.tool_call_id = tool_call_id
         """The model's name for the call."""
@@ -49,6 +57,9 @@ class ToolContext:
         self.attempt = 1
         """Which attempt this is, from 1."""
         self._emit = emit
+        self._caller = caller
+        self._path = path
+        self._called: dict[str, int] | None = None
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -70,6 +81,27 @@ class ToolContext:
         The way to whoever reads the run's stream.
         """
         return ToolWriter(self, self._emit if self._emit is not None else self.scope.emit)
+
+    async def call(self, step: SupportsStep[Any, Any], value: Any) -> Any:
+        """
+        Run another definition (a step, a workflow, an agent, a processor) inside this run and return its output.
+
+        It shares the run's cancellation, its request context and its account of tokens.  What ends it ends this call:
+        its error is raised, and so is a tripwire's signal.  Raises ``InputError`` where the tool is run by hand.
+        """
+        if self._caller is None:
+            raise InputError(
+                f"tool {self.tool_name!r} asked for ctx.call() outside a run",
+                hint="let an agent or a workflow run the tool",
+            )
+        id = step.as_step().id
+        if self._called is None:
+            self._called = {}
+        number = self._called[id] = self._called.get(id, 0) + 1
+        path = f"{self._path}/{self.tool_call_id}/{id}"
+        if number > 1:
+            path += f"[{number - 1}]"
+        return await self._caller(step, value, path)
 
 
 class ToolWriter:

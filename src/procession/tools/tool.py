@@ -196,6 +196,7 @@ class Tool(Value, Generic[Out], kw_only=True):
             scope=ctx.scope,
             run_id=ctx.run_id,
             emit=ctx.emit,
+            caller=lambda step, value, path: ctx.call(step, value),
         )
         context.attempt = ctx.attempt
         return await self._call(self.read_arguments(ctx.input), context)
