@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from procession.agents.feed import AHEAD, Feed
+from procession.agents.reader import Reader
 from procession.messages.chunks import Chunk, TextDelta
 
 
@@ -27,7 +28,7 @@ async def test_what_is_put_is_read_in_order() -> None:
     """A reader sees what was put, in order, to the end."""
     feed = Feed()
     await put_all(feed, 5)
-    assert [each async for each in feed.read()] == [chunk(number) for number in range(5)]
+    assert [each async for each in Reader(feed)] == [chunk(number) for number in range(5)]
 
 
 async def test_nobody_is_waited_for_before_somebody_reads() -> None:
@@ -40,7 +41,7 @@ async def test_nobody_is_waited_for_before_somebody_reads() -> None:
 async def test_the_writer_waits_for_a_reader_that_lags() -> None:
     """With a reader that has read nothing for a while, the writer is told to wait, and goes on once it reads."""
     feed = Feed()
-    reader = feed.read()
+    reader = Reader(feed)
     feed.put(chunk(0))
     await reader.__anext__()
     ahead = 0
@@ -65,7 +66,7 @@ async def test_the_writer_waits_for_a_reader_that_lags() -> None:
 async def test_a_reader_that_leaves_sets_the_writer_free() -> None:
     """A writer that waits for a reader goes on when that reader leaves."""
     feed = Feed()
-    reader = feed.read()
+    reader = Reader(feed)
     feed.put(chunk(0))
     await reader.__anext__()
     async with anyio.create_task_group() as group:
@@ -81,7 +82,7 @@ async def test_readers_that_start_together_see_the_same(replay: bool) -> None:
     seen: list[list[Chunk]] = [[], [], []]
 
     async def read(into: list[Chunk]) -> None:
-        into.extend([each async for each in feed.read()])
+        into.extend([each async for each in Reader(feed)])
 
     async with anyio.create_task_group() as group:
         for into in seen:
@@ -96,20 +97,20 @@ async def test_a_late_reader_of_a_kept_feed_sees_all() -> None:
     """With ``replay`` a reader that comes last sees everything."""
     feed = Feed()
     await put_all(feed, 10)
-    assert len([each async for each in feed.read()]) == 10
-    assert len([each async for each in feed.read()]) == 10
+    assert len([each async for each in Reader(feed)]) == 10
+    assert len([each async for each in Reader(feed)]) == 10
 
 
 async def test_a_late_reader_of_a_flat_feed_sees_what_is_left() -> None:
     """Without ``replay`` what every reader has read is gone."""
     feed = Feed(replay=False)
-    reader = feed.read()
+    reader = Reader(feed)
     feed.put(chunk(0))
     await reader.__anext__()
     feed.put(chunk(1))
     await reader.__anext__()
     feed.close()
-    late = [each async for each in feed.read()]
+    late = [each async for each in Reader(feed)]
     assert chunk(0) not in late
     assert [each async for each in reader] == []
 
@@ -120,7 +121,7 @@ async def test_closing_wakes_readers() -> None:
     done = anyio.Event()
 
     async def read() -> None:
-        assert [each async for each in feed.read()] == []
+        assert [each async for each in Reader(feed)] == []
         done.set()
 
     async with anyio.create_task_group() as group:

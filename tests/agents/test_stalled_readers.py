@@ -29,7 +29,7 @@ async def test_a_result_waits_for_no_reader_that_has_stopped(view: str, replay: 
         async for _ in reader:
             break
         with anyio.fail_after(10):
-            got = await (stream.result() if wanted == "result" else stream.text())
+            got = await (stream.result() if wanted == "result" else stream.text)
         assert (got if isinstance(got, str) else got.text) == "x" * MANY
         await reader.aclose()
 
@@ -51,7 +51,7 @@ async def test_a_run_that_waits_already_goes_on() -> None:
         await reader.__anext__()
         await anyio.wait_all_tasks_blocked()
         with anyio.fail_after(10):
-            assert await stream.text() == "x" * MANY
+            assert await stream.text == "x" * MANY
         await reader.aclose()
 
 

@@ -44,7 +44,7 @@ async def test_the_text_alone() -> None:
     """``text_stream`` gives the pieces of text, ``text()`` the accepted whole."""
     async with Agent("parrot", model=FakeModel(say("Hel", "lo."))).stream("Hi") as stream:
         assert [piece async for piece in stream.text_stream] == ["Hel", "lo."]
-        assert await stream.text() == "Hello."
+        assert await stream.text == "Hello."
 
 
 async def test_a_stream_can_be_iterated() -> None:
@@ -56,7 +56,7 @@ async def test_a_stream_can_be_iterated() -> None:
 async def test_a_result_needs_no_reader() -> None:
     """Whoever wants only the result need not read the chunks, however many there are."""
     async with Agent("parrot", model=FakeModel(Reply(["x"] * 500))).stream("Hi") as stream:
-        assert len(await stream.text()) == 500
+        assert len(await stream.text) == 500
 
 
 async def test_a_late_reader_sees_everything() -> None:
@@ -88,7 +88,7 @@ async def test_a_reader_may_leave() -> None:
         reader = stream.full_stream
         await reader.__anext__()
         await reader.aclose()
-        assert len(await stream.text()) == 500
+        assert len(await stream.text) == 500
 
 
 async def test_the_model_waits_for_the_slowest_reader() -> None:

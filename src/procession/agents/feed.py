@@ -9,11 +9,12 @@ the end (``flow``).
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import Awaitable, Callable
 
 import anyio
 
 from procession.messages.chunks import Chunk
+from procession.steps.pool import asyncio_loop
 
 __all__ = ["Feed"]
 
@@ -29,7 +30,7 @@ class Feed:
     where the slowest one stands.
     """
 
-    __slots__ = ("_base", "_chunks", "_closed", "_flowing", "_limit", "_moved", "_new", "_readers", "_replay")
+    __slots__ = ("_base", "_chunks", "_closed", "_flowing", "_limit", "_moved", "_new", "_readers", "_replay", "_soon")
 
     def __init__(self, *, replay: bool = True) -> None:
         self._chunks: list[Chunk] = []
@@ -42,6 +43,8 @@ class Feed:
         self._replay = replay
         self._new: anyio.Event | None = None
         self._moved: anyio.Event | None = None
+        self._soon: Callable[..., object] | None = None
+        """Calls a function in the event loop, from wherever; known once somebody reads."""
 
     def put(self, chunk: Chunk) -> Awaitable[None] | None:
         """
@@ -69,31 +72,61 @@ class Feed:
         self._flowing = True
         self._progress()
 
-    async def read(self) -> AsyncGenerator[Chunk, None]:
+    # -- for readers
+
+    @property
+    def closed(self) -> bool:
         """
-        Yield every chunk, from the first one that is kept to the last one to come.
+        Whether there will be no more chunks.
         """
-        reader = object()
-        position = self._readers[reader] = self._base
+        return self._closed
+
+    def join(self) -> object:
+        """
+        Let a reader begin; returns under what it is known.
+        """
+        if self._soon is None:
+            self._soon = _calls_soon()
+        place = object()
+        self._readers[place] = self._base
         self._progress()
-        try:
-            while True:
-                end = self._base + len(self._chunks)
-                if position < end:
-                    batch = self._chunks[position - self._base :]
-                    position = self._readers[reader] = end
-                    self._progress()
-                    for chunk in batch:
-                        yield chunk
-                elif self._closed:
-                    return
-                else:
-                    if self._new is None:
-                        self._new = anyio.Event()
-                    await self._new.wait()
-        finally:
-            del self._readers[reader]
-            self._progress()
+        return place
+
+    def take(self, place: object) -> list[Chunk]:
+        """
+        Return what is new to a reader.
+        """
+        position = self._readers[place]
+        if position == self._base + len(self._chunks):
+            return []
+        batch = self._chunks[position - self._base :]
+        self._readers[place] = position + len(batch)
+        self._progress()
+        return batch
+
+    async def news(self) -> None:
+        """
+        Wait until there is more, or the end.
+        """
+        if self._new is None:
+            self._new = anyio.Event()
+        await self._new.wait()
+
+    def leave(self, place: object) -> None:
+        """
+        Forget a reader.
+        """
+        del self._readers[place]
+        self._progress()
+
+    def leave_soon(self, place: object) -> None:
+        """
+        Forget a reader that was dropped: at some moment, in some thread.
+
+        Raises ``RuntimeError`` where the event loop has ended.
+        """
+        if self._soon is not None:
+            self._soon(self.leave, place)
 
     def _progress(self) -> None:
         """
@@ -116,3 +149,15 @@ class Feed:
             if self._moved is None:
                 self._moved = anyio.Event()
             await self._moved.wait()
+
+
+def _calls_soon() -> Callable[..., object]:
+    """
+    Return what calls a function in the running event loop, from any thread and at any moment.
+    """
+    loop = asyncio_loop()
+    if loop is not None:
+        return loop.call_soon_threadsafe
+    import trio
+
+    return trio.lowlevel.current_trio_token().run_sync_soon

@@ -135,6 +135,7 @@ async def _answer(
                 if chain is not None:
                     await _release(state, attempt, chunk)  # type: ignore[arg-type]
             elif kind is ResponseMetadata:
+                attempt.step.response = chunk  # type: ignore[assignment]
                 if push is not None:
                     await push(chunk)  # processors see it, clients do not
             else:

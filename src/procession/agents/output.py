@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from procession.errors import ProcessionError, TripwireError
-from procession.messages.chunks import ToolCall, ToolError, ToolResult, TripwireInfo
+from procession.messages.chunks import ResponseMetadata, ToolCall, ToolError, ToolResult, TripwireInfo
 from procession.messages.message import Message
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
 from procession.processors.violation import Violation
 
-__all__ = ["AgentResult", "AgentStatus", "AgentStep", "TurnResult"]
+__all__ = ["AgentResult", "AgentStatus", "AgentStep", "ModelResponse", "TurnResult"]
 
 AgentStatus = Literal["completed", "blocked", "failed", "suspended", "aborted"]
 
@@ -25,8 +25,8 @@ class AgentStep:
     """
 
     __slots__ = (
-        "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "step_number", "text",
-        "tool_calls", "tool_results", "tripwire", "usage", "warnings",
+        "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "response", "step_number",
+        "text", "tool_calls", "tool_results", "tripwire", "usage", "warnings",
     )  # fmt: skip
 
     def __init__(self, step_number: int, message_id: str) -> None:
@@ -44,6 +44,8 @@ class AgentStep:
         self.provider_metadata: Mapping[str, Any] | None = None
         self.warnings: Sequence[Any] = ()
         self.object: Any = None
+        self.response: ResponseMetadata | None = None
+        """What the provider said of its response: id, model, time (seconds since 1970) and HTTP headers."""
 
     def __repr__(self) -> str:
         return f"AgentStep({self.step_number}, {self.finish_reason!r}, text={self.text!r})"
@@ -58,6 +60,20 @@ class TurnResult(Value):
     finish_reason: str
     steps: Sequence[AgentStep]
     usage: Usage
+
+
+class ModelResponse(Value, kw_only=True):
+    """
+    What the provider said of the last step's response, as far as it did, and the answer as messages.
+    """
+
+    id: str | None = None
+    model_id: str | None = None
+    timestamp: float | None = None
+    """Seconds since 1970."""
+    headers: Mapping[str, str] | None = None
+    messages: Sequence[Message] = ()
+    """This turn's answer, as processors left it."""
 
 
 class AgentResult(Value, kw_only=True):
@@ -100,6 +116,18 @@ class AgentResult(Value, kw_only=True):
         The tool results of all accepted steps.
         """
         return tuple(result for step in self.steps for result in step.tool_results)
+
+    @property
+    def response(self) -> ModelResponse:
+        """
+        What the provider said of the last accepted step's response, and this turn's answer.
+        """
+        said = self.steps[-1].response if self.steps else None
+        if said is None:
+            return ModelResponse(messages=self.messages)
+        return ModelResponse(
+            id=said.id, model_id=said.model_id, timestamp=said.timestamp, headers=said.headers, messages=self.messages
+        )
 
     def raise_for_status(self) -> AgentResult:
         """

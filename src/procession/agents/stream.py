@@ -4,21 +4,45 @@ AgentStream: an answer as it comes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
 from procession.agents.call import Call
 from procession.agents.feed import Feed
-from procession.agents.output import AgentResult
+from procession.agents.output import AgentResult, AgentStep, ModelResponse
+from procession.agents.reader import Picked, Reader
 from procession.errors import RunCancelled, RunError
-from procession.messages.chunks import Chunk, ErrorChunk, TextDelta
+from procession.messages.chunks import Chunk, ErrorChunk, TextDelta, ToolCall, ToolError, ToolResult
+from procession.messages.message import Message
+from procession.messages.usage import Usage
 
-__all__ = ["AgentStream"]
+__all__ = ["AgentStream", "Later"]
+
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    """
+    Something of the result, to be awaited as often as one likes; it raises what ``AgentStream.result`` raises.
+    """
+
+    __slots__ = ("_name", "_stream")
+
+    def __init__(self, stream: AgentStream, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        result = yield from self._stream.result().__await__()
+        found: T = getattr(result, self._name)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{self._name} of a stream: await it>"
 
 
 class AgentStream:
@@ -26,6 +50,16 @@ class AgentStream:
     An answer as it comes: ``async with agent.stream("Hi") as stream``.
 
     Any number of readers may join at any time and see every chunk.  Leaving the block before the end cancels the run.
+    Whatever the result has can be awaited by its name, ``await stream.text``, and raises what ``generate`` raises.
+
+    >>> import anyio
+    >>> from procession.agents.agent import Agent
+    >>> from procession.testing.fake_model import FakeModel
+    >>> async def main():
+    ...     async with Agent("parrot", model=FakeModel("Hello.")).stream("Hi") as stream:
+    ...         return [piece async for piece in stream.text_stream], await stream.finish_reason
+    >>> anyio.run(main)
+    (['Hello.'], 'stop')
     """
 
     def __init__(self, start: Callable[[Any], Awaitable[Call]], *, replay: bool = True) -> None:
@@ -69,30 +103,23 @@ class AgentStream:
                 self._done.set()
 
     @property
-    def full_stream(self) -> AsyncGenerator[Chunk, None]:
+    def full_stream(self) -> Reader:
         """
         Every chunk, from the first.
         """
         self._entered()
-        return self._feed.read()
+        return Reader(self._feed)
 
     @property
-    def text_stream(self) -> AsyncGenerator[str, None]:
+    def text_stream(self) -> Picked[str]:
         """
         The text of the answer, piece by piece.
 
         A step that is sent back has already been seen here: use ``full_stream`` where that matters.
         """
-        self._entered()
-        return self._texts()
+        return Picked(self.full_stream, _text_of)
 
-    async def _texts(self) -> AsyncGenerator[str, None]:
-        async with aclosing(self._feed.read()) as chunks:  # so that a reader of the text that leaves is gone at once
-            async for chunk in chunks:
-                if type(chunk) is TextDelta:
-                    yield chunk.text
-
-    def __aiter__(self) -> AsyncIterator[Chunk]:
+    def __aiter__(self) -> Reader:
         return self.full_stream
 
     async def result(self) -> AgentResult:
@@ -113,12 +140,75 @@ class AgentStream:
             raise RunCancelled("the stream was closed before the run had a result")
         return self._call.unwrapped(self._result)
 
-    async def text(self) -> str:
+    # -- what the result has: each waits for the end, as ``result`` does
+
+    @property
+    def text(self) -> Later[str]:
         """
-        Wait for the end, as ``result`` does, and return the accepted text.
+        The accepted text of all steps.
         """
-        return (await self.result()).text
+        return Later(self, "text")
+
+    @property
+    def usage(self) -> Later[Usage]:
+        """
+        The tokens of every model call.
+        """
+        return Later(self, "usage")
+
+    @property
+    def finish_reason(self) -> Later[str]:
+        """
+        Why the last step ended; ``other`` for a blocked run.
+        """
+        return Later(self, "finish_reason")
+
+    @property
+    def steps(self) -> Later[Sequence[AgentStep]]:
+        """
+        The accepted steps.
+        """
+        return Later(self, "steps")
+
+    @property
+    def tool_calls(self) -> Later[Sequence[ToolCall]]:
+        """
+        The tool calls of all accepted steps.
+        """
+        return Later(self, "tool_calls")
+
+    @property
+    def tool_results(self) -> Later[Sequence[ToolResult | ToolError]]:
+        """
+        The tool results of all accepted steps.
+        """
+        return Later(self, "tool_results")
+
+    @property
+    def object(self) -> Later[Any]:
+        """
+        The structured output.
+        """
+        return Later(self, "object")
+
+    @property
+    def messages(self) -> Later[Sequence[Message]]:
+        """
+        This turn's answer.
+        """
+        return Later(self, "messages")
+
+    @property
+    def response(self) -> Later[ModelResponse]:
+        """
+        What the provider says of the last step's response, and this turn's answer.
+        """
+        return Later(self, "response")
 
     def _entered(self) -> None:
         if self._group is None:
             raise RunError("the stream has not begun", hint="async with agent.stream(...) as stream: ...")
+
+
+def _text_of(chunk: Chunk) -> str | None:
+    return chunk.text if type(chunk) is TextDelta else None
