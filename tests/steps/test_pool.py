@@ -23,8 +23,7 @@ async def test_everything_is_done_in_order_of_start() -> None:
         return index * index
 
     pool = Pool(work, 50)
-    async with anyio.create_task_group() as group:
-        await pool.run(1.0, group)
+    await pool.run(1.0)
     assert started == list(range(50))
     assert pool.results == [index * index for index in range(50)]
 
@@ -132,11 +131,10 @@ async def test_what_ignores_cancellation_is_not_waited_for_for_ever() -> None:
         return stop
 
     pool = Pool(work, 2, stopped=stopped)
-    async with anyio.create_task_group() as group:
-        await pool.run(0.01, group)
-        assert pool.busy
-        released.set()
-        await pool.wait()
+    await pool.run(0.01)
+    assert pool.busy
+    released.set()
+    await pool.wait()
     assert not pool.busy
     assert pool.results[0] == "late"
 
@@ -153,12 +151,11 @@ async def test_cancelling_the_host_cancels_the_pieces() -> None:
             cancelled += 1
             raise
 
-    async with anyio.create_task_group() as group:
-        pool = Pool(work, 3)
-        with anyio.move_on_after(0.01):
-            await pool.run(1.0, group)
-        assert cancelled == 3
-        assert not pool.busy
+    pool = Pool(work, 3)
+    with anyio.move_on_after(0.01):
+        await pool.run(1.0)
+    assert cancelled == 3
+    assert not pool.busy
 
 
 async def test_an_error_of_a_piece_comes_out() -> None:

@@ -86,7 +86,6 @@ def test_the_kinds_of_nodes() -> None:
     assert isinstance(each, Each)
     assert isinstance(last, Map)
     assert plan.keeps
-    assert plan.fans
 
 
 def test_only_those_that_take_part_are_compiled() -> None:

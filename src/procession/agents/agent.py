@@ -152,6 +152,7 @@ class Agent:
         call = await prepare(self, ctx.input, {"request_context": ctx.request_context}, emit=None, streaming=False)
         result = await call.run()
         ctx.scope.violations.extend(result.violations)
+        ctx.scope.left_behind.extend(result.left_behind)
         ctx.scope.usage = ctx.scope.usage + result.usage
         if result.tripwire is not None:
             raise Tripwire(result.tripwire)

@@ -166,6 +166,7 @@ class Call:
             rejected=tuple(state.rejected),
             tripwire=state.tripwire,
             violations=tuple(state.scope.violations),
+            left_behind=tuple(state.scope.left_behind),
             messages=() if blocked else tuple(state.messages.view("response")),
             error=error,
         )

@@ -98,6 +98,8 @@ class AgentResult(Value, kw_only=True):
     object: Any = None
     violations: Sequence[Violation] = ()
     """Everything that guards found, and what became of it (D36)."""
+    left_behind: Sequence[str] = ()
+    """What ignored its cancellation and still went on when the run ended: ``processor 'x' in process_input``."""
     messages: Sequence[Message] = ()
     """This turn's response."""
     warnings: Sequence[Any] = ()

@@ -21,9 +21,6 @@ from procession.tools.tool import Tool
 
 __all__ = ["pending", "run_and_take", "run_tools", "take_results"]
 
-GRACE = 5.0
-"""Seconds for which tools are waited for once the run is cancelled (D17)."""
-
 
 class ToolOutcome:
     """
@@ -68,7 +65,12 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
     async def one(index: int) -> None:
         results[index] = await _run(state, attempt, calls[index], run, path)
 
-    await Pool(one, len(calls), state.settings.tool_concurrency).run(GRACE)
+    pool = Pool(one, len(calls), state.settings.tool_concurrency)
+    try:
+        await pool.run(state.scope.grace)
+    finally:
+        if pool.busy:
+            state.scope.leave(", ".join(f"tool {calls[index].tool_name!r}" for index in pool.running()), pool)
     attempt.outcomes = results
     return state
 

@@ -25,6 +25,7 @@ from procession.processors.log import log_once, log_skipped
 from procession.processors.protocols import hook_methods, option
 from procession.processors.time_limit import limited_hook
 from procession.processors.violation import GuardOutcome, Violation
+from procession.steps.own_task import IgnoredCancellation
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.step import InlineRun, Step
@@ -204,6 +205,8 @@ class HookCaller:
         """
         Return what may be said of *error* to readers of the stream: another's words may quote private text.
         """
+        if isinstance(error, IgnoredCancellation):
+            return str(error)
         if isinstance(error, TimeoutError) and self.timeout is not None:
             return f"took longer than {self.timeout:g} s"
         # Our own about what a hook returned or asked for name fields, types and ids.

@@ -59,7 +59,7 @@ class AskingGuard(TextGuard):
             if getattr(self, name) is not None:
                 setattr(self, name, method)
         if self.process_output_stream is not None:
-            setattr(self, "process_output_stream", self._stream_slowly)  # noqa: B010
+            setattr(self, "process_output_stream", self._gather)  # noqa: B010
             setattr(self, "flush_output_stream", self._flush_slowly)  # noqa: B010
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
@@ -120,7 +120,7 @@ class AskingGuard(TextGuard):
         watch_beside(ctx, look, self.timeout)
         return None
 
-    async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
+    def _gather(self, ctx: OutputStreamContext) -> Chunk | None:
         chunk = ctx.chunk
         if type(chunk) is not TextDelta:
             return chunk
@@ -130,7 +130,8 @@ class AskingGuard(TextGuard):
     async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
         out: list[Chunk] = []
         for id, pieces in TextBlocks[list[str]].of(ctx, list[str]).ended_by(ctx.chunk):
-            text = await within(self.timeout, self._now_or_beside(ctx, partial(self._whole, text="".join(pieces))))
+            look = partial(self._whole, text="".join(pieces))
+            text = await within(self.timeout, ctx, partial(self._now_or_beside, ctx, look))
             if text and not self.passes:
                 out.append(TextDelta(text, id))
         return out

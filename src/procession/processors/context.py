@@ -8,7 +8,7 @@ is in ``contexts.py``.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast
 
@@ -22,6 +22,7 @@ from procession.processors.hooks import Hook
 from procession.processors.log import log_callback_error
 from procession.processors.payloads import HookPayload
 from procession.processors.violation import GuardOutcome, Violation
+from procession.steps.own_task import Leftover
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire
@@ -254,6 +255,23 @@ class HookContext(Generic[P]):
         made._payload = cast("P", self._payload.fork())
         made.violated = False
         return made
+
+    def leave_behind(self, work: Leftover) -> None:
+        """
+        Leave the hook behind, which ignored its cancellation: what it still does to the messages touches no run.
+        """
+        if self.hook is not Hook.OUTPUT_STREAM:  # there the context is the stream's
+            self._payload = cast("P", self._payload.fork())
+        self._scope.leave(f"processor {self.processor_id!r} in {self.hook.value}", work)
+
+    def background(self, function: Callable[..., Any], *args: Any) -> None:
+        """
+        Do ``function(*args)``, plain or async, without holding up the answer.
+
+        Inside ``async with Runtime() as runtime`` it goes on in the background of that runtime, else it is done before
+        the call returns.  It sees the context variables of this moment; that it fails is logged, without its words.
+        """
+        self._scope.later(function, *args)
 
     def report(self, message: str, detail: object, outcome: GuardOutcome) -> None:
         """

@@ -109,7 +109,7 @@ class GuardGroup:
                     continue
                 regions: list[Region] = []
                 with self._as(ctx, guard):
-                    regions = await within(guard.timeout, _judge(ctx, guard, text))
+                    regions = await within(guard.timeout, ctx, partial(_judge, ctx, guard, text))
                 if not guard.passes:
                     strict += [span.replace(source=guard.id) for region in regions for span in region.members]
             made = self._settle(ctx, block, pieces_of(text, resolve(strict)), strict)

@@ -2,7 +2,8 @@
 Time limits of hooks.
 
 A limit can only ask to stop: code may shield itself, swallow the cancellation, or never wait for anything.  So what
-came too late has come too late, whatever it says (D17).
+came too late has come too late, whatever it says (D17); and an async hook that has a limit runs in a task of its own,
+so that one which ignores its cancellation can be left behind once the grace period is over.
 """
 
 from __future__ import annotations
@@ -12,24 +13,22 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-import anyio
+from procession.processors.context import HookContext
+from procession.steps.own_task import within_limit
 
 __all__ = ["limited", "limited_hook", "within"]
 
 
-async def within(seconds: float | None, waiting: Awaitable[Any]) -> Any:
+async def within(seconds: float | None, ctx: HookContext[Any], work: Callable[[], Awaitable[Any]]) -> Any:
     """
-    Await *waiting*; it is cancelled after *seconds*, if there is such a limit.
+    Await ``work()``, which is done for *ctx*; it is cancelled after *seconds*, if there is such a limit.
 
-    Raises ``TimeoutError`` also where it then came to an end as if nothing had happened.
+    Raises ``TimeoutError`` also where it then came to an end as if nothing had happened, and its subclass
+    ``IgnoredCancellation`` where it came to none: it is left behind, and reported.
     """
     if seconds is None:
-        return await waiting
-    with anyio.fail_after(seconds) as limit:
-        out = await waiting
-    if anyio.current_time() >= limit.deadline:
-        raise _too_late(seconds)
-    return out
+        return await work()
+    return await within_limit(work, seconds, ctx.scope.grace, ctx.leave_behind)
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def limited(seconds: float) -> Generator[None]:
     started = time.monotonic()
     yield
     if time.monotonic() - started > seconds:
-        raise _too_late(seconds)
+        raise TimeoutError(f"took longer than {seconds:g} s")
 
 
 def limited_hook(method: Callable[[Any], Any], seconds: float, *, is_async: bool) -> Callable[[Any], Any]:
@@ -53,10 +52,6 @@ def limited_hook(method: Callable[[Any], Any], seconds: float, *, is_async: bool
             return method(ctx)
 
     async def call_async(ctx: Any) -> Any:
-        return await within(seconds, method(ctx))
+        return await within_limit(lambda: method(ctx), seconds, ctx.scope.grace, ctx.leave_behind)
 
     return call_async if is_async else call
-
-
-def _too_late(seconds: float) -> TimeoutError:
-    return TimeoutError(f"took longer than {seconds:g} s")

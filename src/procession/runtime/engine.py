@@ -4,10 +4,7 @@ Engine: what drives a run from its first step to its last.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, Protocol
-
-import anyio
 
 from procession.runtime.executor import conclude
 from procession.runtime.records import Record
@@ -41,31 +38,10 @@ class LocalEngine:
         """
         Run *plan* on *value* and return the output, or the ``Stop`` that ended it.
         """
-        if plan.fans:
-            await run.place_for_tasks()
-        try:
-            if plan.check_in is not None:
-                output = await self._checked(plan, value, run)
-            else:
-                follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
-                output = await follow(plan.nodes, value, run, "")
-        except BaseException:
-            group, run.group = run.group, None
-            if group is not None:
-                # Its own error is not handed to the group: it would come out wrapped.
-                group.cancel_scope.cancel()
-                with suppress(anyio.get_cancelled_exc_class()):
-                    await group.__aexit__(None, None, None)
-            raise
-        finally:
-            if run.late:
-                with anyio.CancelScope(shield=True):
-                    for pool in run.late:
-                        await pool.wait()
-        group, run.group = run.group, None
-        if group is not None:
-            await group.__aexit__(None, None, None)
-        return output
+        if plan.check_in is not None:
+            return await self._checked(plan, value, run)
+        follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
+        return await follow(plan.nodes, value, run, "")
 
     async def _checked(self, plan: Plan, value: Any, run: RunState) -> Any:
         check = plan.check_in

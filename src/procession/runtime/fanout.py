@@ -32,12 +32,14 @@ async def together(
     limit: int | None = None,
     on_block: Waiting = "cancel",
     on_failure: Waiting = "cancel",
+    name: Callable[[int], str],
     begun: Callable[[Pool], None] | None = None,
 ) -> tuple[list[Any], Stop | None]:
     """
     Do ``work(0) …`` at the same time and return what they gave, and the stop that decides if there was one.
 
-    The first stop cancels the others where it should.  *live* is the prefix and the keys of the paths of what runs.
+    The first stop cancels the others where it should.  *live* is the prefix and the keys of the paths of what runs;
+    *name* says what a branch is called, if it has to be left behind.
     """
     stops = False
 
@@ -61,11 +63,11 @@ async def together(
         begun(pool)
     run.forks.append(live)
     try:
-        await pool.run(run.grace, run.group if run.group is not None else await run.place_for_tasks())
+        await pool.run(run.grace)
     finally:
         run.forks.remove(live)
         if pool.busy:
-            run.late.append(pool)
+            run.scope.leave(", ".join(map(name, pool.running())), pool)
     if stops:
         return pool.results, deciding(pool.results)
     # Cancelled without a stop: somebody has cancelled a task of ours.
@@ -136,7 +138,15 @@ async def run_arms(
                     return output
                 output = output.value
             return {arms[0].id: output}
-        results, stop = await together(run, work, len(arms), (prefix, keys), on_block=on_block, on_failure=on_failure)
+        results, stop = await together(
+            run,
+            work,
+            len(arms),
+            (prefix, keys),
+            on_block=on_block,
+            on_failure=on_failure,
+            name=lambda index: prefix + arms[index].id,
+        )
     except Exception as error:  # the value could not be forked
         return fail(run, node, prefix + node.key, error)
     if stop is not None:
@@ -204,7 +214,10 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
             return walk(body, items[index], run, f"{path}[{index}]")
 
         if len(items) > 1 and limit > 1:
-            results, stop = await together(run, work, len(items), (prefix, frozenset((node.key,))), limit=limit)
+            live = (prefix, frozenset((node.key,)))
+            results, stop = await together(
+                run, work, len(items), live, limit=limit, name=lambda index: f"{path}[{index}]"
+            )
         else:
             results = await one_by_one(work, len(items))
             stop = deciding(results)
@@ -270,7 +283,9 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
 
     live = (prefix, frozenset([item.id for item in items]))
     try:
-        _, stop = await together(run, work, len(ready), live, begun=pools.append)
+        _, stop = await together(
+            run, work, len(ready), live, name=lambda position: prefix + items[ready[position]].id, begun=pools.append
+        )
     except Exception as error:
         return fail(run, node, prefix + node.id, error)
     if stop is not None:

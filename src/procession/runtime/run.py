@@ -18,7 +18,7 @@ from procession.runtime.engine import Engine
 from procession.runtime.events import Note
 from procession.runtime.records import StepsView
 from procession.runtime.state import RunState
-from procession.steps.pool import cancel_scope
+from procession.steps.event_loop import cancel_scope
 from procession.steps.request_context import RequestContext
 from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended
 from procession.steps.scope import RequestScope

@@ -4,19 +4,22 @@ Runtime: the one object that runs things, and two doors for those who need none 
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import anyio
 
-from procession.errors import RunError
+from procession.errors import DefinitionError, RunError
 from procession.ids import new_id
+from procession.runtime.background import BackgroundGroup
 from procession.runtime.engine import Engine, LocalEngine
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
-from procession.runtime.state import GRACE, RunState
+from procession.runtime.state import RunState
 from procession.runtime.walk import call, plan_of
 from procession.steps.request_context import RequestContext
-from procession.steps.scope import RequestScope
+from procession.steps.scope import GRACE, RequestScope
 from procession.steps.step import SupportsStep
 
 __all__ = ["Runtime", "run", "run_sync"]
@@ -29,17 +32,86 @@ class Runtime:
     """
     Runs workflows.
 
-    *grace* is how many seconds a cancelled branch is waited for; *engine* is what drives the runs.
+    *grace* is how many seconds what was cancelled is waited for; *engine* is what drives the runs.  *development* warns
+    of what is right only by chance: hooks that block the event loop, and hooks that write to their processor.
+
+    ``async with Runtime() as runtime`` opens its background: what processors, tools and callbacks leave there holds up
+    no answer, at most *background_limit* pieces at once.  Leaving the block waits *drain* seconds for it, then cancels
+    what is left.
+
+    >>> import anyio
+    >>> from procession.runtime.runtime import Runtime
+    >>> async def main() -> list[str]:
+    ...     done: list[str] = []
+    ...     async with Runtime() as runtime:
+    ...         runtime.background(done.append, "written")
+    ...     return done
+    >>> anyio.run(main)
+    ['written']
     """
 
-    __slots__ = ("engine", "grace", "registry", "store")
+    __slots__ = ("_background", "background_limit", "development", "drain", "engine", "grace", "registry", "store")
 
-    def __init__(self, store: Any = None, *, engine: Engine | None = None, grace: float = GRACE) -> None:
+    def __init__(
+        self,
+        store: Any = None,
+        *,
+        engine: Engine | None = None,
+        grace: float = GRACE,
+        background_limit: int = 100,
+        drain: float = 30.0,
+        development: bool = False,
+    ) -> None:
+        """
+        Make a runtime; *store* is where its things are kept.
+
+        Raises ``DefinitionError`` for times and limits that cannot be.
+        """
+        for name, value, least in (("grace", grace, 0), ("background_limit", background_limit, 1), ("drain", drain, 0)):
+            if value < least:
+                raise DefinitionError(f"Runtime has {name}={value!r}", hint=f"it is {least} or more")
         self.store = store
         """Where the runtime's things are kept, for those who ask; ``None`` keeps nothing."""
         self.engine: Engine = engine if engine is not None else LocalEngine()
         self.grace = grace
+        self.background_limit = background_limit
+        self.drain = drain
+        self.development = development
+        self._background: BackgroundGroup | None = None
         self.registry = Registry()
+
+    async def __aenter__(self) -> Self:
+        if self._background is not None:
+            self._refuse_closed()
+            raise RunError("the runtime is open already", hint="enter its block once, round everything that uses it")
+        self._background = BackgroundGroup(self.background_limit)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._background is not None:
+            await self._background.close(self.drain, self.grace)
+
+    def _refuse_closed(self) -> None:
+        if self._background is not None and self._background.closed:
+            raise RunError("the runtime is closed", hint="make a new Runtime()")
+
+    def background(self, function: Callable[..., Any], *args: Any) -> None:
+        """
+        Do ``function(*args)``, plain or async, in the background; that it fails is logged, without its words.
+
+        Hooks and tools have ``ctx.background``, which works without an open runtime as well.  Raises ``RunError`` where
+        the runtime is not open, is open in another event loop, or has as much to do as it may.
+        """
+        self._refuse_closed()
+        if self._background is None:
+            raise RunError("the runtime is not open", hint="async with Runtime() as runtime: ...")
+        if not self._background.start(function, *args):
+            raise RunError(
+                f"no room in the background: {self.background_limit} pieces at once, from the event loop of the runtime",
+                hint="raise background_limit=, or do it in place",
+            )
 
     def create_run(
         self,
@@ -60,13 +132,17 @@ class Runtime:
         that join late.  *sparse* is for whoever shows the run to nobody: unless somebody listens when it starts, such
         as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.
 
-        Raises ``DefinitionError`` where the workflow is not committed.
+        Raises ``DefinitionError`` where the workflow is not committed, ``RunError`` where the runtime is closed.
         """
+        if self._background is not None:
+            self._refuse_closed()
         plan = plan_of(workflow, None)
         if scope is None:
             scope = RequestScope(run_id=run_id or new_id(), request_context=request_context)
         elif not scope.run_id:
             scope.run_id = run_id or new_id()
+        scope.grace = self.grace
+        scope.background = self._background
         state = RunState(
             run_id or scope.run_id,
             caller=call,

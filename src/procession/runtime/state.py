@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -16,24 +16,17 @@ from procession.runtime.broadcast import Broadcast
 from procession.runtime.events import Entry, Note
 from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
-from procession.steps.pool import Pool, asyncio_loop
 from procession.steps.request_context import RequestContext
 from procession.steps.result import STOPS, Bailed, Blocked, Failed, Stop, Suspended
-from procession.steps.scope import RequestScope
+from procession.steps.scope import GRACE, RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
-if TYPE_CHECKING:
-    from anyio.abc import TaskGroup
-
-__all__ = ["BREATH", "GRACE", "Caller", "RunState", "Walk", "signal_of"]
+__all__ = ["BREATH", "Caller", "RunState", "Walk", "signal_of"]
 
 BREATH = 0.010
 """Seconds after which a run that never waits lets others have their turn."""
-
-GRACE = 5.0
-"""Seconds for which a cancelled branch is waited for."""
 
 _breath = [0.0]
 """When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
@@ -74,8 +67,8 @@ class RunState:
     """
 
     __slots__ = (
-        "append", "breathe_at", "broadcast", "caller", "calls", "clock", "detail", "forks", "grace", "group",
-        "init_data", "late", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "sparse",
+        "append", "breathe_at", "broadcast", "caller", "clock", "detail", "forks", "grace",
+        "init_data", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "sparse",
         "state", "writers",
     )  # fmt: skip
 
@@ -113,11 +106,6 @@ class RunState:
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
         self.breathe_at = _breath[0] + origin + BREATH
-        self.group: TaskGroup | None = None
-        self.late: list[Pool] = []
-        """Fan-outs with a branch that did not stop in time."""
-        self.calls = 0
-        """How many definitions are being run inside steps."""
         self.state: dict[str, Any] = {}
         self.writers: dict[str, str] = {}
         """The path of the step that last wrote a key of the state."""
@@ -189,19 +177,6 @@ class RunState:
             waiting = emit(chunk)
             if waiting is not None:
                 await waiting
-
-    async def place_for_tasks(self) -> TaskGroup | None:
-        """
-        Return the run's task group, opened when first needed, or ``None`` where it is not needed or cannot be opened.
-
-        Only trio needs one.  It is entered in the run's own task and left last, so it can only be entered where no step of the user's stands
-        in between, holding scopes of its own.
-        """
-        if self.group is None and not self.calls and asyncio_loop() is None:
-            group = anyio.create_task_group()
-            await group.__aenter__()
-            self.group = group
-        return self.group
 
     async def call(
         self, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None = None

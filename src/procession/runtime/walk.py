@@ -131,11 +131,7 @@ async def call(
     Run *definition* at *path* inside the run and return its output, or the ``Stop`` that ended it.
     """
     plan = plan_of(definition, only)
-    run.calls += 1
-    try:
-        return _left(plan, await _entered(plan, value, run, path, walk if detail or plan.keeps else walk_quietly))
-    finally:
-        run.calls -= 1
+    return _left(plan, await _entered(plan, value, run, path, walk if detail or plan.keeps else walk_quietly))
 
 
 _steps: dict[int, tuple[Step[Any, Any], Plan]] = {}

@@ -8,52 +8,25 @@ open cancel scopes and be cancelled, yet a thousand pieces that never wait cost 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
+from procession.steps.own_task import keep, let_go
 from procession.steps.result import STOPS, Stop
 
 if TYPE_CHECKING:
     import asyncio
 
-    from anyio.abc import TaskGroup
-
-__all__ = ["PENDING", "Pool", "asyncio_loop", "cancel_scope"]
+__all__ = ["PENDING", "Pool"]
 
 PENDING: Any = object()
 
 FEW = 4
 """So few pieces get a worker each at once: three guards that wait should begin together, not one turn apart."""
-
-
-def asyncio_loop() -> asyncio.AbstractEventLoop | None:
-    """
-    Return the running asyncio event loop, or ``None`` on trio.
-    """
-    asyncio = sys.modules.get("asyncio")
-    try:
-        return asyncio.get_running_loop() if asyncio is not None else None
-    except RuntimeError:
-        return None
-
-
-_scope_type: type[anyio.CancelScope] | None = None
-
-
-def cancel_scope() -> anyio.CancelScope:
-    """
-    Return a new cancel scope.  On asyncio its class is looked up once, which saves a third of its cost.
-    """
-    global _scope_type
-    if asyncio_loop() is None:
-        return anyio.CancelScope()
-    if _scope_type is None:
-        _scope_type = type(anyio.CancelScope())
-    return _scope_type()
 
 
 class Pool:
@@ -63,13 +36,14 @@ class Pool:
     What a piece returns stands in ``results``; a ``Stop`` is handed to *stopped* first, which may return what stands
     for it, and may cancel the pool.  More pieces can be added while work is going on: :meth:`grow`.
 
-    On asyncio the workers are tasks of the event loop: one of anyio's task groups costs four times as much.  Each has
-    a cancel scope, so shielded clean-up is respected, and :meth:`run` does not return before they are over, which is
-    what a task group is for; only the deadline of a scope around the pool is not seen from inside.
+    The workers are tasks of the event loop: a task group costs four times as much, and would wait for ever for a piece
+    that ignores its cancellation.  Each has a cancel scope, so shielded clean-up is respected, and :meth:`run` does not
+    return before they are over or the grace period is; only the deadline of a scope around the pool is not seen from
+    inside.
     """
 
     __slots__ = (
-        "_alive", "_error", "_group", "_keys", "_loop", "_scopes", "_signal", "_tasks", "_waiting", "cancelled",
+        "_alive", "_error", "_keys", "_loop", "_scopes", "_signal", "_tasks", "_waiting", "cancelled",
         "count", "limit", "results", "started", "stopped", "work",
     )  # fmt: skip
 
@@ -96,7 +70,6 @@ class Pool:
         self._scopes: dict[int, anyio.CancelScope] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._group: TaskGroup | None = None
         self._error: BaseException | None = None
         self._signal = anyio.Event()
 
@@ -126,34 +99,37 @@ class Pool:
             signal, self._signal = self._signal, anyio.Event()
             signal.set()
 
-    async def run(self, grace: float, group: TaskGroup | None = None) -> None:
+    async def run(self, grace: float) -> None:
         """
         Do all the work and return when it is done.
 
-        After a cancellation return at the latest *grace* seconds later: what ignores it is still ``busy`` then and can
-        be waited for.  On trio that needs a *group* that outlives this call.
+        After a cancellation return at the latest *grace* seconds later: what ignores it is still ``busy`` then, is
+        left behind, and can be waited for.
         """
         self._loop = asyncio_loop()
-        if self._loop is None and group is None:
-            async with anyio.create_task_group() as self._group:
-                self._begin()
-        else:
-            self._group = group
-            self._begin()
-            try:
-                while self.busy and not self.cancelled:
-                    await self._signal.wait()
-                if self.busy:
-                    with anyio.move_on_after(grace):
-                        await self.wait()
-            except BaseException:
-                self.cancel()
-                if self.busy:
-                    with anyio.move_on_after(grace, shield=True):
-                        await self.wait()
-                raise
+        self._begin()
+        try:
+            while self.busy and not self.cancelled:
+                await self._signal.wait()
+            if self.busy:
+                with anyio.move_on_after(grace, shield=True):
+                    await self.wait()
+        except BaseException:
+            self.cancel()
+            if self.busy:
+                with anyio.move_on_after(grace, shield=True):
+                    await self.wait()
+            raise
+        finally:
+            keep(self)
         if self._error is not None:
             raise self._error
+
+    def running(self) -> list[int]:
+        """
+        Return the numbers of the pieces that were started and have not come to their end.
+        """
+        return [index for index in range(self.started) if self.results[index] is PENDING]
 
     async def wait(self) -> None:
         """
@@ -169,11 +145,9 @@ class Pool:
     def _spawn(self) -> None:
         self._waiting += 1
         key = self._keys = self._keys + 1
-        if self._loop is not None:
-            self._tasks[key] = self._loop.create_task(self._worker(key))
-        else:
-            assert self._group is not None
-            self._group.start_soon(self._worker, key)
+        task = begin_task(self._worker, key, loop=self._loop)
+        if task is not None:
+            self._tasks[key] = task
 
     async def _worker(self, key: int) -> None:
         self._waiting -= 1
@@ -208,3 +182,4 @@ class Pool:
                 base.run(self._spawn)
             elif not self.busy:
                 self._signal.set()
+                let_go(self)

@@ -12,9 +12,14 @@ from typing import Any, Literal, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.usage import NO_USAGE, Usage
+from procession.steps.later import Later
+from procession.steps.own_task import Leftover, keep, log_left_behind
 from procession.steps.request_context import RequestContext
 
-__all__ = ["Emit", "Outcome", "RequestScope", "SaveMark", "Tracer"]
+__all__ = ["GRACE", "Background", "Emit", "Outcome", "RequestScope", "SaveMark", "Tracer"]
+
+GRACE = 5.0
+"""Seconds for which what was cancelled is waited for, unless the runtime says otherwise (D17)."""
 
 Outcome = Literal["completed", "model_failed", "blocked", "failed", "cancelled", "suspended"]
 """How a request ended, as far as saving is concerned; ``model_failed`` came to its end with a model's error."""
@@ -47,13 +52,34 @@ class Tracer(Protocol):
         ...
 
 
+class Background(Protocol):
+    """
+    The port behind which work goes on that nobody waits for: the open runtime's own group.
+    """
+
+    def start(self, function: Callable[..., Any], *args: Any) -> bool:
+        """
+        Begin ``function(*args)``, and return whether there was room for it.
+        """
+        ...
+
+    def adopt(self, name: str, work: Leftover) -> None:
+        """
+        Look after *work*, which ignored its cancellation.
+        """
+        ...
+
+
 class RequestScope:
     """
     What one request carries beside its payload.
     """
 
     __slots__ = (
+        "background",
         "emit",
+        "grace",
+        "left_behind",
         "marks",
         "pending",
         "replacement",
@@ -92,6 +118,29 @@ class RequestScope:
         """The answer that a processor gave in place of the model's, if one did (D36)."""
         self.resources: dict[Any, Any] = {}
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
+        self.grace = GRACE
+        """Seconds for which what was cancelled is waited for."""
+        self.background: Background | None = None
+        """Where work goes that need not hold up the answer; ``None`` where no runtime is open."""
+        self.left_behind: list[str] = []
+        """What ignored its cancellation and goes on: ``processor 'x' in process_input``, the path of a branch."""
+
+    def leave(self, name: str, work: Leftover) -> None:
+        """
+        Leave *work* behind, called *name*, which ignored its cancellation; that is logged.
+        """
+        self.left_behind.append(name)
+        keep(work)
+        if self.background is not None:
+            self.background.adopt(name, work)
+        log_left_behind(name, self.run_id)
+
+    def later(self, function: Callable[..., Any], *args: Any) -> None:
+        """
+        Do ``function(*args)`` without holding up the answer: in the open runtime's group, else before the call returns.
+        """
+        if self.background is None or not self.background.start(function, *args):
+            self.pending.append(Later(function, args))
 
     async def settle(self) -> None:
         """

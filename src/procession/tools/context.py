@@ -75,6 +75,13 @@ class ToolContext:
         """
         return self.scope.request_context
 
+    def background(self, function: Callable[..., Any], *args: Any) -> None:
+        """
+        Do ``function(*args)``, plain or async, without holding up the answer: in the background of the open
+        ``Runtime``, else before the call returns.  That it fails is logged, without its words.
+        """
+        self.scope.later(function, *args)
+
     @property
     def writer(self) -> ToolWriter:
         """

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
 from procession.messages.value import Value
+from procession.steps.own_task import Overdue, within_limit
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext
 from procession.tools.context import ToolContext
@@ -137,11 +138,16 @@ class Tool(Value, Generic[Out], kw_only=True):
     async def _attempt(self, args: Mapping[str, Any], ctx: ToolContext) -> Out:
         if self.timeout is None:
             return await self._call(args, ctx)
-        from anyio import move_on_after
-
-        with move_on_after(self.timeout):
-            return await self._call(args, ctx)
-        raise StepTimeout(f"tool {self.name!r} took longer than {self.timeout:g} s")
+        try:
+            made: Out = await within_limit(
+                lambda: self._call(args, ctx),
+                self.timeout,
+                ctx.scope.grace,
+                lambda task: ctx.scope.leave(f"tool {self.name!r}", task),
+            )
+        except Overdue as error:
+            raise StepTimeout(f"tool {self.name!r} {error}") from None
+        return made
 
     async def _call(self, args: Mapping[str, Any], ctx: ToolContext) -> Out:
         if self.execute is None:

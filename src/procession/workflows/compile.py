@@ -73,13 +73,12 @@ def plan_of_step(step: Step[Any, Any]) -> Plan:
     """
     compiler = _Compiler(None)
     nodes = compiler.step(step, "")
-    return Plan(step.id, nodes, f"step {step.id!r}", None, compiler.fans, False, compiler.reducers, True)
+    return Plan(step.id, nodes, f"step {step.id!r}", None, False, compiler.reducers, True)
 
 
 class _Compiler:
     def __init__(self, only: Only) -> None:
         self.only = only
-        self.fans = False
         self.keeps = False
         self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
 
@@ -88,7 +87,7 @@ class _Compiler:
         self.reducers.update(workflow.reducers)
         where = f"input of workflow {workflow.id!r}"
         check = schema_of(workflow.input_type)
-        return Plan(workflow.id, nodes, where, check, self.fans, self.keeps, self.reducers)
+        return Plan(workflow.id, nodes, where, check, self.keeps, self.reducers)
 
     def sequence(self, nodes: Sequence[Node], given: Any) -> tuple[PlanNode, ...]:
         """
@@ -122,7 +121,6 @@ class _Compiler:
                 case ForeachNode():
                     body = self.place(node.body, "")
                     made.append(Each(node.id, node.id, body, node.concurrency))
-                    self.fans = self.fans or node.concurrency != 1
                 case LoopNode():
                     body = self.place(node.body, "")
                     made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations))
@@ -139,7 +137,6 @@ class _Compiler:
         busy = tuple(arm for arm in arms if arm.nodes)
         if not busy and map is None and self.only is not None:
             return ()
-        self.fans = self.fans or len(busy) > 1
         keys = frozenset(arm.id for arm in busy)
         return (Fork(node.id, node.id, arms, busy, keys, node.merge, node.on_block, node.on_failure, map),)
 
@@ -177,7 +174,6 @@ class _Compiler:
             )
             for index, node in enumerate(steps)
         )
-        self.fans = True
         return Dag(workflow.id, "", items, tuple(index for index, item in enumerate(items) if not item.feeds))
 
     def place(self, node: StepNode, key: str, given: Any = None) -> tuple[PlanNode, ...]:
@@ -194,9 +190,6 @@ class _Compiler:
         if function is None:
             # A body of another kind is drawn here and run elsewhere: the chunks of an agent's stream.
             return self.nested(step, key) if step.kind == "workflow" and step.body is not None else ()
-        body: Any = step.body
-        if body is not None and getattr(body, "committed", False):  # walked by the step itself
-            self.fans = self.fans or plan_for(body).fans
         if step.inline is not None:
             return (Leaf(step.id, key, step, INLINE, function, step.inline_async, "", ""),)
         check_in = schema_of(step.input_type) if given is None or given != step.input_type else None
@@ -215,7 +208,6 @@ class _Compiler:
         if self.only is not None and not takes_part(body, self.only):
             return ()
         plan = plan_for(body, self.only)
-        self.fans = self.fans or plan.fans
         self.reducers.update(plan.reducers)
         return (Nested(step.id, key, plan),)
 

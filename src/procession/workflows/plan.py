@@ -181,8 +181,6 @@ class Plan(Value):
     nodes: tuple[PlanNode, ...]
     where: str
     check_in: Schema | None
-    fans: bool
-    """Whether steps run at the same time in what its leaves are made of: the run then needs a place for tasks."""
     keeps: bool
     """Whether a map reads an earlier step's output from the records."""
     reducers: Mapping[str, Callable[[Any, Any], Any]]

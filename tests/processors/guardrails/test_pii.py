@@ -157,7 +157,7 @@ async def test_a_streamed_block_is_judged_once() -> None:
     ctx = context(guard, scope)
     for text in ("Hello Bo", "b, mail bob@exam", "ple.com"):
         ctx.note(TextDelta(text))
-        assert await guard.process_output_stream(ctx) is None
+        assert guard.process_output_stream(ctx) is None
     ctx.chunk = TextEnd()
     assert texts(await guard.flush_output_stream(ctx)) == ["Hello [NAME], mail [EMAIL]"]
     assert "[EMAIL]" in model.requests[0].messages[1].text
@@ -206,7 +206,7 @@ async def test_a_monitor_with_a_model_watches_streams_and_tools() -> None:
     guard = PIIDetector(model=FakeModel([NAME, NAME]), mode="monitor")
     ctx = context(guard, scope)
     ctx.note(TextDelta("Hello Bob"))
-    assert await guard.process_output_stream(ctx) is ctx.chunk
+    assert guard.process_output_stream(ctx) is ctx.chunk
     ctx.chunk = TextEnd()
     assert await guard.flush_output_stream(ctx) == []
     payload = ToolResultPayload(MessageList(), tool_name="t", tool_call_id="1", result={"who": "it was Bob"})

@@ -1,0 +1,190 @@
+"""
+OwnTask: one piece of work in a task of its own, so that whoever waits for it need not wait for ever.
+
+A cancellation can only ask to stop: code may swallow it, or shield itself.  In the host's own task the host would have
+to wait for it; a task of its own can be left behind once a grace period is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import Context
+from typing import Any, Protocol
+
+import anyio
+
+from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
+from procession.steps.signals import Signal
+
+__all__ = ["IgnoredCancellation", "Leftover", "Overdue", "OwnTask", "keep", "let_go", "log_left_behind", "within_limit"]  # fmt: skip
+
+_LEFT: set[Any] = set()
+"""What was left behind and still goes on: an event loop holds its tasks only weakly."""
+
+
+class Overdue(TimeoutError):
+    """
+    Something took longer than it may.
+    """
+
+
+class IgnoredCancellation(Overdue):
+    """
+    Something took longer than it may, was told to stop, and did not within the grace period.
+    """
+
+
+class Leftover(Protocol):
+    """
+    Work that goes on although nobody waits for it any longer.
+    """
+
+    @property
+    def busy(self) -> bool:
+        """
+        Whether it still goes on.
+        """
+        ...
+
+    async def wait(self) -> None:
+        """
+        Wait for its end.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """
+        Ask it to stop.
+        """
+        ...
+
+
+def keep(work: Leftover) -> None:
+    """
+    Hold on to *work*, which goes on, until :func:`let_go`.
+    """
+    if work.busy:
+        _LEFT.add(work)
+
+
+def let_go(work: Leftover) -> None:
+    """
+    *work* has come to its end.
+    """
+    if _LEFT:
+        _LEFT.discard(work)
+
+
+def log_left_behind(name: str, run_id: str) -> None:
+    """
+    Warn that *name* goes on although it was told to stop.
+    """
+    import structlog
+
+    structlog.get_logger("procession").warning("ignored its cancellation, left behind", name=name, run_id=run_id)
+
+
+class OwnTask:
+    """
+    ``work()`` in a task of its own, begun at once, with a copy of the context variables.
+    """
+
+    __slots__ = ("_over", "_scope", "_task", "_work", "ended", "error", "result")
+
+    def __init__(self, work: Callable[[], Awaitable[Any]], context: Context | None = None) -> None:
+        self._work = work
+        self._scope = cancel_scope()
+        self._over: anyio.Event | None = None
+        self.ended: float | None = None
+        """When it came to its end, by the clock of the event loop; ``None`` while it goes on."""
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._task = begin_task(self._run, loop=asyncio_loop(), context=context)
+
+    @property
+    def busy(self) -> bool:
+        """
+        Whether it still goes on.
+        """
+        return self.ended is None
+
+    async def _run(self) -> None:
+        try:
+            with self._scope:
+                self.result = await self._work()
+        except BaseException as error:  # for whoever waits, not for the event loop
+            self.error = error
+        finally:
+            self.ended = anyio.current_time()
+            if self._over is not None:
+                self._over.set()
+            let_go(self)
+
+    async def wait(self) -> None:
+        """
+        Wait for its end.
+        """
+        if self.ended is None:
+            if self._over is None:
+                self._over = anyio.Event()
+            await self._over.wait()
+
+    def cancel(self) -> None:
+        """
+        Ask it to stop.
+        """
+        self._scope.cancel()
+
+    async def stop(self, grace: float) -> bool:
+        """
+        Ask it to stop, wait at most *grace* seconds, and return whether it came to its end.
+        """
+        self._scope.cancel()
+        if self.ended is None:
+            with anyio.move_on_after(grace, shield=True):
+                await self.wait()
+        return self.ended is not None
+
+    def outcome(self) -> Any:
+        """
+        Return what the work returned, or raise what it raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+async def within_limit(
+    work: Callable[[], Awaitable[Any]], seconds: float, grace: float, leave: Callable[[OwnTask], None]
+) -> Any:
+    """
+    Do *work* in a task of its own and return what it returns; it is cancelled after *seconds*.
+
+    What ignores that is handed to *leave* after *grace* seconds more, also where the host itself is cancelled.  What
+    came too late has come too late, whatever it says: raises ``Overdue``, its subclass ``IgnoredCancellation``
+    for what still goes on.  A signal that comes late counts.
+    """
+    task = OwnTask(work)
+    try:
+        with anyio.move_on_after(seconds) as limit:
+            await task.wait()
+        in_time = task.ended is not None or await task.stop(grace)
+    except BaseException:
+        if not await task.stop(grace):
+            leave(task)
+        raise
+    if not in_time:
+        leave(task)
+        raise IgnoredCancellation(f"took longer than {seconds:g} s and ignored its cancellation")
+    if task.ended is not None and task.ended >= limit.deadline:
+        if isinstance(task.error, Signal) or (task.error is not None and not _is_usual(task.error)):
+            raise task.error
+        raise Overdue(f"took longer than {seconds:g} s") from task.error
+    return task.outcome()
+
+
+def _is_usual(error: BaseException) -> bool:
+    """
+    Whether *error* is what a hook may be expected to end with that was cancelled.
+    """
+    return isinstance(error, (Exception, anyio.get_cancelled_exc_class()))
