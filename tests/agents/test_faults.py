@@ -13,6 +13,7 @@ from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorError
+from procession.messages.chunks import ToolError
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
 from procession.testing.fake_model import FakeModel
@@ -31,25 +32,24 @@ class Stubborn:
     def __init__(self) -> None:
         self.begun = 0
         self.ended = 0
-        self.released = False
+        self.gate = anyio.Event()
 
     async def __call__(self, *args: Any) -> str:
         """Go on, whatever happens, in small steps behind a shield."""
         self.begun += 1
         with anyio.CancelScope(shield=True):
-            while not self.released:
-                await anyio.sleep(0.001)
+            await self.gate.wait()
         self.ended += 1
         return "late"
 
     async def swallowing(self, *args: Any) -> str:
         """Go on, and swallow every cancellation that comes."""
         self.begun += 1
-        while not self.released:
+        while not self.gate.is_set():
             try:
-                await anyio.sleep(0.001)
+                await self.gate.wait()
             except BaseException:
-                with anyio.CancelScope(shield=True):
+                with anyio.CancelScope(shield=True):  # not a busy loop
                     await anyio.sleep(0.001)
         self.ended += 1
         return "late"
@@ -60,9 +60,9 @@ async def stubborn() -> AsyncIterator[Stubborn]:
     """Give such code, and end it after the test, so that no task of it is left."""
     made = Stubborn()
     yield made
-    made.released = True
+    made.gate.set()
     while made.ended < made.begun:
-        await anyio.sleep(0.001)
+        await anyio.lowlevel.checkpoint()
     await anyio.lowlevel.checkpoint()
 
 
@@ -155,7 +155,7 @@ async def test_what_is_left_behind_is_a_timeout_like_any_other(on_error: str, st
             await agent.generate("Hi")
     else:
         result = await agent.generate("Hi")
-        stubborn.released = True
+        stubborn.gate.set()
         while not stubborn.ended:
             await anyio.lowlevel.checkpoint()
         assert result.text == "fine"
@@ -216,7 +216,7 @@ async def test_a_tool_that_ignores_its_cancellation_is_left_behind(others: int, 
         result = await agent.generate("Hi")
     assert stubborn.ended == 0
     assert result.text == "fine"
-    errors = [chunk.error for chunk in result.tool_results if chunk.type == "tool-error"]
+    errors = [chunk.error for chunk in result.tool_results if isinstance(chunk, ToolError)]
     assert [str(error) for error in errors] == ["tool 'slow' took longer than 0.01 s and ignored its cancellation"]
     assert result.left_behind == ("tool 'slow'",)
 
@@ -282,7 +282,7 @@ async def test_an_open_runtime_waits_for_what_was_left_behind(stubborn: Stubborn
         id = "releases"
 
         def process_output_result(self, ctx: Any) -> None:
-            stubborn.released = True
+            stubborn.gate.set()
 
     guard = at("process_input", hook, timeout=0.01, on_error="skip")
     with capture_logs() as logs:

@@ -7,7 +7,6 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 import pytest
 from structlog.testing import capture_logs
 
@@ -225,6 +224,7 @@ async def test_what_a_runtime_refuses() -> None:
             await use()
     with pytest.raises(RunError, match="the runtime is closed"):
         runtime.background(print)
-    for options in ({"grace": -1}, {"background_limit": 0}, {"drain": -0.5}):
+    wrong: list[dict[str, Any]] = [{"grace": -1}, {"background_limit": 0}, {"drain": -0.5}]
+    for options in wrong:
         with pytest.raises(DefinitionError, match=next(iter(options))):
-            Runtime(**options)  # type: ignore[arg-type]
+            Runtime(**options)

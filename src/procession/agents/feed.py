@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from procession.messages.chunks import Chunk
-from procession.steps.pool import asyncio_loop
+from procession.steps.event_loop import asyncio_loop
 
 __all__ = ["Feed"]
 

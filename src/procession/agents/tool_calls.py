@@ -13,6 +13,7 @@ from procession.errors import ToolArgumentsError
 from procession.messages.chunks import ToolCall, ToolError, ToolResult
 from procession.messages.parts import ToolCallPart
 from procession.processors.payloads import ToolResultPayload
+from procession.steps.own_task import leave
 from procession.steps.pool import Pool
 from procession.steps.step import InlineRun
 from procession.tools.context import ToolContext
@@ -70,7 +71,7 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
         await pool.run(state.scope.grace)
     finally:
         if pool.busy:
-            state.scope.leave(", ".join(f"tool {calls[index].tool_name!r}" for index in pool.running()), pool)
+            leave(state.scope, ", ".join(f"tool {calls[index].tool_name!r}" for index in pool.running()), pool)
     attempt.outcomes = results
     return state
 

@@ -22,9 +22,10 @@ from procession.processors.hooks import Hook
 from procession.processors.log import log_callback_error
 from procession.processors.payloads import HookPayload
 from procession.processors.violation import GuardOutcome, Violation
-from procession.steps.own_task import Leftover
+from procession.steps.later import later
+from procession.steps.own_task import leave
 from procession.steps.request_context import RequestContext
-from procession.steps.scope import RequestScope
+from procession.steps.scope import Leftover, RequestScope
 from procession.steps.signals import Signal, Tripwire
 
 __all__ = ["HookContext", "Replaced", "SignallingContext", "StreamWriter", "tell"]
@@ -262,7 +263,7 @@ class HookContext(Generic[P]):
         """
         if self.hook is not Hook.OUTPUT_STREAM:  # there the context is the stream's
             self._payload = cast("P", self._payload.fork())
-        self._scope.leave(f"processor {self.processor_id!r} in {self.hook.value}", work)
+        leave(self._scope, f"processor {self.processor_id!r} in {self.hook.value}", work)
 
     def background(self, function: Callable[..., Any], *args: Any) -> None:
         """
@@ -271,7 +272,7 @@ class HookContext(Generic[P]):
         Inside ``async with Runtime() as runtime`` it goes on in the background of that runtime, else it is done before
         the call returns.  It sees the context variables of this moment; that it fails is logged, without its words.
         """
-        self._scope.later(function, *args)
+        later(self._scope, function, *args)
 
     def report(self, message: str, detail: object, outcome: GuardOutcome) -> None:
         """

@@ -13,7 +13,8 @@ import anyio
 
 from procession.steps.event_loop import running_loop
 from procession.steps.later import do_later
-from procession.steps.own_task import Leftover, OwnTask
+from procession.steps.own_task import OwnTask
+from procession.steps.scope import Leftover
 
 __all__ = ["BackgroundGroup"]
 

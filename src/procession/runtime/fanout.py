@@ -15,6 +15,7 @@ from procession.runtime.fanin import is_forkable
 from procession.runtime.joins import Joins
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
+from procession.steps.own_task import leave
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
 from procession.workflows.nodes import Waiting
@@ -67,7 +68,7 @@ async def together(
     finally:
         run.forks.remove(live)
         if pool.busy:
-            run.scope.leave(", ".join(map(name, pool.running())), pool)
+            leave(run.scope, ", ".join(map(name, pool.running())), pool)
     if stops:
         return pool.results, deciding(pool.results)
     # Cancelled without a stop: somebody has cancelled a task of ours.

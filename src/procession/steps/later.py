@@ -11,12 +11,13 @@ from typing import Any
 import anyio
 
 from procession.steps.own_task import OwnTask
+from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal
 
-__all__ = ["Later", "do_later", "log_failed"]
+__all__ = ["do_later", "later"]
 
 
-def log_failed(function: Callable[..., Any], error: BaseException) -> None:
+def _log_failed(function: Callable[..., Any], error: BaseException) -> None:
     """
     Say that background work failed; what the error says may be private and is left out.
     """
@@ -35,10 +36,18 @@ async def do_later(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         if hasattr(type(made), "__await__"):
             await made
     except (Exception, Signal) as error:  # a verdict comes too late to decide anything
-        log_failed(function, error)
+        _log_failed(function, error)
 
 
-class Later:
+def later(scope: RequestScope, function: Callable[..., Any], *args: Any) -> None:
+    """
+    Do ``function(*args)`` without holding up the answer: in the open runtime's group, else before the call returns.
+    """
+    if scope.background is None or not scope.background.start(function, *args):
+        scope.pending.append(_Later(function, args))
+
+
+class _Later:
     """
     Such work where no runtime is open: done, with the context variables of who left it, by whoever awaits this.
     """

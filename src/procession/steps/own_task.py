@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
+from procession.steps.scope import Leftover, RequestScope
 from procession.steps.signals import Signal
 
-__all__ = ["IgnoredCancellation", "Leftover", "Overdue", "OwnTask", "keep", "let_go", "log_left_behind", "within_limit"]  # fmt: skip
+__all__ = ["IgnoredCancellation", "OwnTask", "Overdue", "keep", "leave", "let_go", "within_limit"]  # fmt: skip
 
 _LEFT: set[Any] = set()
 """What was left behind and still goes on: an event loop holds its tasks only weakly."""
@@ -32,31 +33,6 @@ class IgnoredCancellation(Overdue):
     """
     Something took longer than it may, was told to stop, and did not within the grace period.
     """
-
-
-class Leftover(Protocol):
-    """
-    Work that goes on although nobody waits for it any longer.
-    """
-
-    @property
-    def busy(self) -> bool:
-        """
-        Whether it still goes on.
-        """
-        ...
-
-    async def wait(self) -> None:
-        """
-        Wait for its end.
-        """
-        ...
-
-    def cancel(self) -> None:
-        """
-        Ask it to stop.
-        """
-        ...
 
 
 def keep(work: Leftover) -> None:
@@ -75,13 +51,18 @@ def let_go(work: Leftover) -> None:
         _LEFT.discard(work)
 
 
-def log_left_behind(name: str, run_id: str) -> None:
+def leave(scope: RequestScope, name: str, work: Leftover) -> None:
     """
-    Warn that *name* goes on although it was told to stop.
+    Leave *work* of the request behind, called *name*, which ignored its cancellation; that is logged.
     """
     import structlog
 
-    structlog.get_logger("procession").warning("ignored its cancellation, left behind", name=name, run_id=run_id)
+    scope.left_behind.append(name)
+    keep(work)
+    if scope.background is not None:
+        scope.background.adopt(name, work)
+    log = structlog.get_logger("procession")
+    log.warning("ignored its cancellation, left behind", name=name, run_id=scope.run_id)
 
 
 class OwnTask:
@@ -155,12 +136,12 @@ class OwnTask:
 
 
 async def within_limit(
-    work: Callable[[], Awaitable[Any]], seconds: float, grace: float, leave: Callable[[OwnTask], None]
+    work: Callable[[], Awaitable[Any]], seconds: float, grace: float, abandon: Callable[[OwnTask], None]
 ) -> Any:
     """
     Do *work* in a task of its own and return what it returns; it is cancelled after *seconds*.
 
-    What ignores that is handed to *leave* after *grace* seconds more, also where the host itself is cancelled.  What
+    What ignores that is handed to *abandon* after *grace* seconds more, also where the host itself is cancelled.  What
     came too late has come too late, whatever it says: raises ``Overdue``, its subclass ``IgnoredCancellation``
     for what still goes on.  A signal that comes late counts.
     """
@@ -171,10 +152,10 @@ async def within_limit(
         in_time = task.ended is not None or await task.stop(grace)
     except BaseException:
         if not await task.stop(grace):
-            leave(task)
+            abandon(task)
         raise
     if not in_time:
-        leave(task)
+        abandon(task)
         raise IgnoredCancellation(f"took longer than {seconds:g} s and ignored its cancellation")
     if task.ended is not None and task.ended >= limit.deadline:
         if isinstance(task.error, Signal) or (task.error is not None and not _is_usual(task.error)):

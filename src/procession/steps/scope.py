@@ -12,11 +12,9 @@ from typing import Any, Literal, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.usage import NO_USAGE, Usage
-from procession.steps.later import Later
-from procession.steps.own_task import Leftover, keep, log_left_behind
 from procession.steps.request_context import RequestContext
 
-__all__ = ["GRACE", "Background", "Emit", "Outcome", "RequestScope", "SaveMark", "Tracer"]
+__all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark", "Tracer"]
 
 GRACE = 5.0
 """Seconds for which what was cancelled is waited for, unless the runtime says otherwise (D17)."""
@@ -48,6 +46,31 @@ class Tracer(Protocol):
     def start(self, name: str, **attributes: Any) -> Callable[[], None]:
         """
         Begin a span and return the function that ends it.
+        """
+        ...
+
+
+class Leftover(Protocol):
+    """
+    Work that goes on although nobody waits for it any longer.
+    """
+
+    @property
+    def busy(self) -> bool:
+        """
+        Whether it still goes on.
+        """
+        ...
+
+    async def wait(self) -> None:
+        """
+        Wait for its end.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """
+        Ask it to stop.
         """
         ...
 
@@ -124,23 +147,6 @@ class RequestScope:
         """Where work goes that need not hold up the answer; ``None`` where no runtime is open."""
         self.left_behind: list[str] = []
         """What ignored its cancellation and goes on: ``processor 'x' in process_input``, the path of a branch."""
-
-    def leave(self, name: str, work: Leftover) -> None:
-        """
-        Leave *work* behind, called *name*, which ignored its cancellation; that is logged.
-        """
-        self.left_behind.append(name)
-        keep(work)
-        if self.background is not None:
-            self.background.adopt(name, work)
-        log_left_behind(name, self.run_id)
-
-    def later(self, function: Callable[..., Any], *args: Any) -> None:
-        """
-        Do ``function(*args)`` without holding up the answer: in the open runtime's group, else before the call returns.
-        """
-        if self.background is None or not self.background.start(function, *args):
-            self.pending.append(Later(function, args))
 
     async def settle(self) -> None:
         """

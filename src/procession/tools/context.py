@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from procession.errors import InputError
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.message import Message
+from procession.steps.later import later
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
 from procession.steps.step import SupportsStep
@@ -80,7 +81,7 @@ class ToolContext:
         Do ``function(*args)``, plain or async, without holding up the answer: in the background of the open
         ``Runtime``, else before the call returns.  That it fails is logged, without its words.
         """
-        self.scope.later(function, *args)
+        later(self.scope, function, *args)
 
     @property
     def writer(self) -> ToolWriter:

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
 from procession.messages.value import Value
-from procession.steps.own_task import Overdue, within_limit
+from procession.steps.own_task import Overdue, leave, within_limit
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext
 from procession.tools.context import ToolContext
@@ -143,7 +143,7 @@ class Tool(Value, Generic[Out], kw_only=True):
                 lambda: self._call(args, ctx),
                 self.timeout,
                 ctx.scope.grace,
-                lambda task: ctx.scope.leave(f"tool {self.name!r}", task),
+                lambda task: leave(ctx.scope, f"tool {self.name!r}", task),
             )
         except Overdue as error:
             raise StepTimeout(f"tool {self.name!r} {error}") from None
