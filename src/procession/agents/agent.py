@@ -4,8 +4,8 @@ Agent: a model with instructions, tools, processors and memory, and the loop tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -14,22 +14,23 @@ from procession.agents.loop import build_loop
 from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
 from procession.agents.pipelines import Pipelines
+from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
-from procession.agents.toolset import tools_by_name
 from procession.models.model import LanguageModel
-from procession.models.router import resolve_model
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.runtime.runtime import Runtime
+from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
-from procession.tools.tool import Tool
 from procession.workflows.workflow import Workflow
 
 __all__ = ["Agent"]
+
+Models: TypeAlias = tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
 
 
 class Agent:
@@ -49,10 +50,10 @@ class Agent:
         self,
         id: str,
         *,
-        model: LanguageModel | str,
-        instructions: str = "",
+        model: ModelSetting,
+        instructions: InstructionsSetting = "",
         description: str = "",
-        tools: Sequence[Any] | Mapping[str, Any] = (),
+        tools: ToolsSetting = (),
         input_processors: ProcessorList = (),
         output_processors: ProcessorList = (),
         error_processors: ProcessorList = (),
@@ -69,8 +70,10 @@ class Agent:
         """
         Define an agent; nothing runs yet.
 
-        *model* is a model or a name such as ``"openai/gpt-5-mini"``.  Processor lists hold processors, workflows,
-        functions made with ``@processor``, or are functions of the request context that return such a list.
+        *model* is a model, a name such as ``"openai/gpt-5-mini"``, or a list of them: where one fails, the next one is
+        asked.  Processor lists hold processors, workflows, and functions made with ``@processor``.  *model*,
+        *instructions*, *tools* and the lists may be functions of the request context instead, plain or asynchronous,
+        which are called for each request.
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
         *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
 
@@ -94,8 +97,9 @@ class Agent:
         self.id = id
         self.description = description
         self.instructions = instructions
-        self.model = resolve_model(model)
-        self.tools: Mapping[str, Tool[Any]] = tools_by_name(tools)
+        self.models: Models = model if is_function(model) else models_of(model)
+        """The model and those that are asked where it fails, or the function that says which."""
+        self.tools = tools_of(tools)
         self.input_processors = input_processors
         self.output_processors = output_processors
         self.error_processors = error_processors
@@ -114,6 +118,13 @@ class Agent:
             self._own = self.pipelines_of()
 
     # -- looking at it
+
+    @property
+    def model(self) -> LanguageModel | Callable[[RequestContext], Any]:
+        """
+        The model that is asked first, or the function that says which.
+        """
+        return self.models if callable(self.models) else self.models[0]
 
     @property
     def is_static(self) -> bool:
@@ -242,4 +253,7 @@ class Agent:
         return loop
 
     def __repr__(self) -> str:
-        return f"Agent({self.id!r}, model={self.model.id!r})"
+        if callable(self.models):
+            return f"Agent({self.id!r}, model of the request)"
+        ids = [model.id for model in self.models]
+        return f"Agent({self.id!r}, model={ids[0]!r})" if len(ids) == 1 else f"Agent({self.id!r}, model={ids!r})"

@@ -12,6 +12,7 @@ from procession.agents.commit import commit_marks, log_not_saved
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.pipelines import Pipelines
+from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
@@ -20,7 +21,6 @@ from procession.agents.toolset import tools_by_name
 from procession.errors import (
     InputError,
     ProcessionError,
-    ProcessorDefinitionError,
     RunCancelled,
     StepError,
     TripwireError,
@@ -29,7 +29,6 @@ from procession.ids import new_id
 from procession.messages.chunks import Chunk, ErrorChunk, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
-from procession.models.router import resolve_model
 from procession.processors.hooks import Hook
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MemoryUse
@@ -54,9 +53,9 @@ class Caller(Protocol):
     """
 
     id: str
-    instructions: str
-    model: LanguageModel
-    tools: Mapping[str, Tool[Any]]
+    instructions: Any
+    models: tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
+    tools: Mapping[str, Tool[Any]] | Callable[[RequestContext], Any]
     memory: Memory | None
     max_processor_retries: int | None
     max_steps: int
@@ -217,9 +216,9 @@ async def prepare(
     lists: list[Any] = [None, None, None]
     for index, name in enumerate(_LISTS):
         if name in options:
-            lists[index] = await _resolved(name, options.get(name), request_context)
+            lists[index] = await processors_for(name, options.get(name), request_context)
         elif not static:
-            lists[index] = await _resolved(name, getattr(agent, name), request_context)
+            lists[index] = await processors_for(name, getattr(agent, name), request_context)
     prepare_step = options.get("prepare_step")
     pipelines = agent.pipelines_of(
         input=lists[0],
@@ -229,14 +228,24 @@ async def prepare(
     )
     scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
     scope.resources["agent"] = agent
-    message_list = _message_list(agent, messages, options, scope)
+    instructions = options.get("instructions", agent.instructions)
+    if callable(instructions):
+        instructions = await instructions_for(instructions, request_context)
+    message_list = _message_list(agent, messages, options, scope, instructions)
     if not len(message_list) and "memory" not in scope.resources:
         raise InputError(
             f"agent {agent.id!r} was given no message to answer",
             hint="give a text or messages; context= alone, or a thread that was begun, will do",
         )
+    models, tools = agent.models, agent.tools
+    if "model" in options:
+        models = models_of(options.get("model"))
+    elif callable(models):
+        models = await models_for(models, request_context)
+    if callable(tools):
+        tools = await tools_for(tools, request_context)
     state = LoopState(
-        settings=_settings(agent, options, pipelines.user_handles_errors, streaming),
+        settings=_settings(agent, options, pipelines.user_handles_errors, streaming, models, tools),
         pipelines=pipelines,
         scope=scope,
         messages=message_list,
@@ -248,20 +257,9 @@ async def prepare(
     return Call(agent, state, agent.loop_of(pipelines), options)
 
 
-async def _resolved(name: str, configured: Any, request_context: RequestContext) -> Sequence[Any]:
-    if callable(configured):
-        configured = configured(request_context)
-        if hasattr(configured, "__await__"):
-            configured = await configured
-        if configured is None:  # "no list given" it must not mean: the run would be unguarded
-            raise ProcessorDefinitionError(
-                f"{name} is a function that returned None", hint="return a list of processors, [] for none"
-            )
-    found: Sequence[Any] = configured
-    return found
-
-
-def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: RequestScope) -> MessageList:
+def _message_list(
+    agent: Caller, messages: Any, options: CallOptions, scope: RequestScope, instructions: Any
+) -> MessageList:
     thread, resource = options.get("thread"), options.get("resource")
     in_use = agent.memory is not None and thread is not None
     if agent.memory is not None and (thread is None) != (resource is None):
@@ -276,7 +274,6 @@ def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: Req
             else MemoryUse(thread_id=thread, resource_id=resource)
         )
     made = MessageList(thread_id=thread if in_use else None, resource_id=resource if in_use else None)
-    instructions = options.get("instructions", agent.instructions)
     if instructions:
         made.add_system(instructions)
     context, system = options.get("context"), options.get("system")
@@ -288,16 +285,22 @@ def _message_list(agent: Caller, messages: Any, options: CallOptions, scope: Req
     return made
 
 
-def _settings(agent: Caller, options: CallOptions, user_handles_errors: bool, streaming: bool) -> RunSettings:
-    tools = agent.tools
+def _settings(
+    agent: Caller,
+    options: CallOptions,
+    user_handles_errors: bool,
+    streaming: bool,
+    models: tuple[LanguageModel, ...],
+    tools: Mapping[str, Tool[Any]],
+) -> RunSettings:
     given = options.get("tools")
     if given:
         tools = {**tools, **tools_by_name(given)}
     limit = options.get("max_processor_retries", agent.max_processor_retries)
-    model = options.get("model")
     return RunSettings(
         agent_id=agent.id,
-        model=resolve_model(model) if model is not None else agent.model,
+        model=models[0],
+        fallbacks=models[1:],
         tools=tools,
         tool_choice=options.get("tool_choice", "auto"),
         active_tools=options.get("active_tools"),

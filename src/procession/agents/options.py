@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
 
+from procession.agents.resolve import Models, is_function, is_models
 from procession.agents.settings import Callback
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
 from procession.messages.message import SystemMessage
 from procession.messages.shapes import is_sequence
-from procession.models.model import LanguageModel
 from procession.processors.apply import NAMES_HINT, fault_of_names
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
@@ -36,7 +36,8 @@ class CallOptions(TypedDict, total=False):
     resource: str
     """Whose conversation it is."""
     memory_options: Mapping[str, Any]
-    model: LanguageModel | str
+    model: Models
+    """A model, a name, or a list of them: the next one is asked where one fails."""
     instructions: str
     system: str | Sequence[str]
     """Further system messages for this call, tagged ``user-provided``."""
@@ -107,12 +108,6 @@ def _is_limit(value: Any) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
 
 
-def _is_model(value: Any) -> bool:
-    if isinstance(value, (str, type)):
-        return isinstance(value, str)
-    return callable(getattr(value, "stream", None)) and hasattr(value, "id")
-
-
 def _is_tools(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
 
@@ -140,7 +135,7 @@ def _is_names(value: Any) -> bool:
 _MAPPING = _Rule(_is_mapping, "give a mapping of names to values")
 _CALLBACK = _Rule(callable, "give a function")
 _ELSEWHERE = _Rule(_anything, "")
-_MODEL = _Rule(_is_model, 'give a model, or a name such as "openai/gpt-5-mini"')
+_MODEL = _Rule(is_models, 'give a model, a name such as "openai/gpt-5-mini", or a list of them')
 _TOOLS = _Rule(_is_tools, "give a list of tools, made with @tool")
 _SYSTEM = _Rule(_is_system, "give a text")
 _COUNT = _Rule(_is_count, "give a count of at least 1")
@@ -174,13 +169,26 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "on_finish": _CALLBACK,
     "on_error": _CALLBACK,
 }
+
 _NONE_SAYS_SOMETHING = frozenset({"active_tools", "max_processor_retries"})
+
+
+def _of_request(rule: _Rule) -> _Rule:
+    """
+    Return the rule of a setting that may be a function of the request context as well.
+    """
+
+    def holds(value: Any) -> bool:
+        return is_function(value) or rule.holds(value)
+
+    return _Rule(holds, rule.hint)
+
 
 _OF_AN_AGENT: Mapping[str, _Rule] = {
     "id": _Rule(_is_id, 'an agent needs an id: Agent("support", model=...)'),
-    "model": _MODEL,
-    "instructions": _SYSTEM,
-    "tools": _TOOLS,
+    "model": _of_request(_MODEL),
+    "instructions": _of_request(_SYSTEM),
+    "tools": _of_request(_TOOLS),
     "memory": _Rule(_is_memory, "give a Memory"),
     "max_processor_retries": _LIMIT,
     "max_steps": _COUNT,

@@ -30,6 +30,8 @@ class RunSettings(Value, kw_only=True):
 
     agent_id: str
     model: LanguageModel
+    fallbacks: tuple[LanguageModel, ...] = ()
+    """The models that are asked, one after the other, where the one before has failed."""
     tools: Mapping[str, Tool[Any]]
     tool_choice: Any = "auto"
     active_tools: Sequence[str] | None = None

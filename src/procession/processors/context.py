@@ -22,6 +22,7 @@ from procession.processors.hooks import Hook
 from procession.processors.log import log_callback_error
 from procession.processors.payloads import HookPayload
 from procession.processors.violation import GuardOutcome, Violation
+from procession.steps.abort import AbortSignal
 from procession.steps.later import later
 from procession.steps.own_task import leave
 from procession.steps.request_context import RequestContext
@@ -175,6 +176,13 @@ class HookContext(Generic[P]):
         Sends ``data-*`` chunks to the reader of the stream.
         """
         return StreamWriter(self._scope, self.processor_id)
+
+    @property
+    def abort_signal(self) -> AbortSignal:
+        """
+        Says whether the answer is still wanted: what runs in a thread, or hands work to others, may look at it.
+        """
+        return self._scope.abort
 
     @property
     def tracing_context(self) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.usage import NO_USAGE, Usage
+from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 
 __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark", "Tracer"]
@@ -19,8 +20,13 @@ __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope",
 GRACE = 5.0
 """Seconds for which what was cancelled is waited for, unless the runtime says otherwise (D17)."""
 
-Outcome = Literal["completed", "model_failed", "blocked", "failed", "cancelled", "suspended"]
-"""How a request ended, as far as saving is concerned; ``model_failed`` came to its end with a model's error."""
+Outcome = Literal["completed", "model_failed", "aborted", "blocked", "failed", "cancelled", "suspended"]
+"""
+How a request ended, as far as saving is concerned.
+
+``model_failed`` came to its end with a model's error, ``aborted`` before its end and was brought to one;
+``cancelled`` was broken off.
+"""
 
 Emit = Callable[[Chunk], Awaitable[None] | None]
 """Takes a chunk to the reader of the stream; waits where the reader is slow."""
@@ -99,6 +105,7 @@ class RequestScope:
     """
 
     __slots__ = (
+        "abort_signal",
         "background",
         "emit",
         "grace",
@@ -128,6 +135,8 @@ class RequestScope:
         self.emit = emit
         """Where chunks go, or ``None`` where nobody listens."""
         self.tracer = tracer
+        self.abort_signal: AbortSignal | None = None
+        """The request's abort signal, if anybody has asked for it; see ``abort``."""
         self.states: dict[str, dict[str, Any]] = {}
         """One dict per processor id, shared by all hooks and both lists (D11)."""
         self.violations: list[Any] = []
@@ -147,6 +156,15 @@ class RequestScope:
         """Where work goes that need not hold up the answer; ``None`` where no runtime is open."""
         self.left_behind: list[str] = []
         """What ignored its cancellation and goes on: ``processor 'x' in process_input``, the path of a branch."""
+
+    @property
+    def abort(self) -> AbortSignal:
+        """
+        The signal that says that the request's answer is no longer wanted; made when it is first asked for.
+        """
+        if self.abort_signal is None:
+            self.abort_signal = AbortSignal()
+        return self.abort_signal
 
     async def settle(self) -> None:
         """

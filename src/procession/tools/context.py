@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from procession.errors import InputError
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.message import Message
+from procession.steps.abort import AbortSignal
 from procession.steps.later import later
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
@@ -82,6 +83,13 @@ class ToolContext:
         ``Runtime``, else before the call returns.  That it fails is logged, without its words.
         """
         later(self.scope, function, *args)
+
+    @property
+    def abort_signal(self) -> AbortSignal:
+        """
+        Says whether the answer is still wanted: a tool that runs in a thread cannot be cancelled, and may look at it.
+        """
+        return self.scope.abort
 
     @property
     def writer(self) -> ToolWriter:
