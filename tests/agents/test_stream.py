@@ -12,7 +12,7 @@ import pytest
 from tests.agents.kit import COST, at, counted_tool
 
 from procession.agents.agent import Agent
-from procession.errors import InputError, ModelError, RunCancelled, RunError
+from procession.errors import InputError, ModelError, RunCancelled, RunError, StepError
 from procession.messages.chunks import ErrorChunk, Finish, StepFinish, TextDelta, TripwireChunk
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.recorder import record
@@ -241,7 +241,7 @@ async def test_a_callback_that_raises_is_raised_by_the_result() -> None:
 
     async with Agent("parrot", model=FakeModel("x")).stream("Hi", on_finish=complain) as stream:
         chunks = await record(stream.full_stream)
-        with pytest.raises(KeyError, match="mine"):
+        with pytest.raises(StepError, match="on_finish raised KeyError: 'mine'"):
             await stream.result()
     assert chunks.types[-1] == "error"
 

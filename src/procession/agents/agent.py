@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from procession.agents.call import Call, prepare
+from procession.agents.callbacks import Callback, Condition
 from procession.agents.loop import build_loop
 from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
@@ -65,6 +66,13 @@ class Agent:
         provider_options: Mapping[str, Any] | None = None,
         tool_concurrency: int = 10,
         raise_on_tripwire: bool = False,
+        stop_when: Condition | Sequence[Condition] | None = None,
+        on_chunk: Callback | None = None,
+        on_step_finish: Callback | None = None,
+        on_finish: Callback | None = None,
+        on_error: Callback | None = None,
+        on_abort: Callback | None = None,
+        on_iteration_complete: Callback | None = None,
         runtime: Runtime | None = None,
     ) -> None:
         """
@@ -75,11 +83,20 @@ class Agent:
         *instructions*, *tools* and the lists may be functions of the request context instead, plain or asynchronous,
         which are called for each request.
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
-        *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
+        *stop_when* and the callbacks are those of :class:`~procession.agents.options.CallOptions`, for all calls that do
+        not give their own.  *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it, ``InputError`` for a model's name that
         stands for nothing, and ``DefinitionError`` for the rest.
         """
+        callbacks = {
+            "on_chunk": on_chunk,
+            "on_step_finish": on_step_finish,
+            "on_finish": on_finish,
+            "on_error": on_error,
+            "on_abort": on_abort,
+            "on_iteration_complete": on_iteration_complete,
+        }
         check_settings(
             id=id,
             model=model,
@@ -92,6 +109,8 @@ class Agent:
             provider_options=provider_options,
             tool_concurrency=tool_concurrency,
             raise_on_tripwire=raise_on_tripwire,
+            stop_when=stop_when,
+            **callbacks,
             runtime=runtime,
         )
         self.id = id
@@ -111,6 +130,9 @@ class Agent:
         self.provider_options = provider_options
         self.tool_concurrency = tool_concurrency
         self.raise_on_tripwire = raise_on_tripwire
+        self.stop_when = stop_when
+        self.callbacks: dict[str, Any] = {name: each for name, each in callbacks.items() if each is not None}
+        """The callbacks of calls that do not give their own, by name."""
         self.runtime = runtime if runtime is not None else Runtime()
         self._own: Pipelines | None = None
         self._loops: dict[int, tuple[Pipelines, Workflow[LoopState, LoopState]]] = {}

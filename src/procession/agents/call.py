@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from procession.agents.callbacks import CALLBACKS, Condition, tell_after, told
 from procession.agents.commit import commit_marks, log_not_saved
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
@@ -63,6 +64,8 @@ class Caller(Protocol):
     provider_options: Mapping[str, Any] | None
     tool_concurrency: int
     raise_on_tripwire: bool
+    stop_when: Condition | Sequence[Condition] | None
+    callbacks: dict[str, Any]
     runtime: Runtime
 
     @property
@@ -173,9 +176,9 @@ class Call:
     async def _tell(self, result: AgentResult, *, finished: bool) -> None:
         settings = self.state.settings
         if result.error is not None and settings.on_error is not None:
-            await _awaited(settings.on_error(result.error))
+            await tell_after("on_error", settings.on_error, result.error, result.run_id)
         if finished and settings.on_finish is not None:
-            await _awaited(settings.on_finish(result))
+            await told("on_finish", settings.on_finish, result)
 
     def unwrapped(self, result: AgentResult) -> AgentResult:
         """
@@ -186,11 +189,6 @@ class Call:
         if result.tripwire is not None and self.options.get("raise_on_tripwire", self.agent.raise_on_tripwire):
             raise TripwireError(result.tripwire)
         return result
-
-
-async def _awaited(waiting: Any) -> None:
-    if hasattr(waiting, "__await__"):
-        await waiting
 
 
 def _own_error(error: Exception) -> ProcessionError:
@@ -311,8 +309,16 @@ def _settings(
         max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
         tool_concurrency=agent.tool_concurrency,
         streaming=streaming,
-        on_chunk=options.get("on_chunk"),
-        on_step_finish=options.get("on_step_finish"),
-        on_finish=options.get("on_finish"),
-        on_error=options.get("on_error"),
+        stop_when=_conditions(options.get("stop_when", agent.stop_when)),
+        **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),
     )
+
+
+def _callbacks(options: CallOptions) -> dict[str, Any]:
+    return {name: options.get(name) for name in CALLBACKS if name in options}
+
+
+def _conditions(given: Condition | Sequence[Condition] | None) -> Sequence[Condition]:
+    if given is None:
+        return ()
+    return (given,) if callable(given) else given

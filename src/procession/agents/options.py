@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
 
+from procession.agents.callbacks import CALLBACKS, Callback, Condition
 from procession.agents.resolve import Models, is_function, is_models
-from procession.agents.settings import Callback
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
 from procession.messages.message import SystemMessage
@@ -50,6 +50,8 @@ class CallOptions(TypedDict, total=False):
     model_settings: Mapping[str, Any]
     provider_options: Mapping[str, Any]
     max_steps: int
+    stop_when: Condition | Sequence[Condition]
+    """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
     max_processor_retries: int | None
     input_processors: ProcessorList
     output_processors: ProcessorList
@@ -60,8 +62,15 @@ class CallOptions(TypedDict, total=False):
     run_id: str
     on_chunk: Callable[[Chunk], Any]
     on_step_finish: Callback
+    """Told each step, an ``AgentStep``; one that is sent back has the finish reason ``retry``."""
     on_finish: Callback
+    """Told the ``AgentResult`` of a run that came to its end, also by a model's error or aborted."""
     on_error: Callback
+    """Told the error that the call raises."""
+    on_abort: Callback
+    """Told the ``AgentResult`` of a run that was aborted."""
+    on_iteration_complete: Callback
+    """Told each turn of the loop, an ``Iteration``; may return ``{"continue_": False}`` or ``{"feedback": "..."}``."""
 
 
 class _Rule(NamedTuple):
@@ -128,12 +137,29 @@ def _is_runtime(value: Any) -> bool:
     return value is None or isinstance(value, Runtime)
 
 
+def _is_condition(value: Any) -> bool:
+    return _is_callback(value) or (is_sequence(value) and len(value) > 0 and all(map(_is_callback, value)))
+
+
+def _is_condition_or_none(value: Any) -> bool:
+    return value is None or _is_condition(value)
+
+
+def _is_callback(value: Any) -> bool:
+    return callable(value)
+
+
+def _is_callback_or_none(value: Any) -> bool:
+    return value is None or callable(value)
+
+
 def _is_names(value: Any) -> bool:
     return fault_of_names(value) is None
 
 
 _MAPPING = _Rule(_is_mapping, "give a mapping of names to values")
-_CALLBACK = _Rule(callable, "give a function")
+_CALLBACK = _Rule(_is_callback, "give a function")
+_CONDITION = _Rule(_is_condition, "give a function of the steps so far, or a list of such functions")
 _ELSEWHERE = _Rule(_anything, "")
 _MODEL = _Rule(is_models, 'give a model, a name such as "openai/gpt-5-mini", or a list of them')
 _TOOLS = _Rule(_is_tools, "give a list of tools, made with @tool")
@@ -157,6 +183,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "model_settings": _MAPPING,
     "provider_options": _MAPPING,
     "max_steps": _COUNT,
+    "stop_when": _CONDITION,
     "max_processor_retries": _LIMIT,
     "input_processors": _ELSEWHERE,
     "output_processors": _ELSEWHERE,
@@ -164,10 +191,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "prepare_step": _CALLBACK,
     "raise_on_tripwire": _BOOL,
     "run_id": _Rule(_is_text, "give a text"),
-    "on_chunk": _CALLBACK,
-    "on_step_finish": _CALLBACK,
-    "on_finish": _CALLBACK,
-    "on_error": _CALLBACK,
+    **dict.fromkeys(CALLBACKS, _CALLBACK),
 }
 
 _NONE_SAYS_SOMETHING = frozenset({"active_tools", "max_processor_retries"})
@@ -197,6 +221,8 @@ _OF_AN_AGENT: Mapping[str, _Rule] = {
     "tool_concurrency": _COUNT,
     "raise_on_tripwire": _BOOL,
     "runtime": _Rule(_is_runtime, "give a Runtime"),
+    "stop_when": _Rule(_is_condition_or_none, _CONDITION.hint),
+    **dict.fromkeys(CALLBACKS, _Rule(_is_callback_or_none, _CALLBACK.hint)),
 }
 
 

@@ -4,6 +4,7 @@ Sending a step back: by a processor, with its reason as feedback, or after a mod
 
 from __future__ import annotations
 
+from procession.agents.callbacks import told
 from procession.agents.state import LoopState
 from procession.messages.chunks import StepFinish, TripwireInfo
 from procession.messages.usage import NO_USAGE
@@ -51,4 +52,6 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool
             verdict.metadata if verdict is not None else None,
         )
     )
+    if state.on_step_finish is not None:
+        await told("on_step_finish", state.on_step_finish, attempt.step)
     return True

@@ -4,23 +4,22 @@ RunSettings: what one call of an agent is made with, the agent's own settings an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from procession.agents.callbacks import Callback, Condition
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
 from procession.tools.tool import Tool
 
-__all__ = ["DEFAULT_API_RETRIES", "DEFAULT_MAX_STEPS", "Callback", "RunSettings", "merged"]
+__all__ = ["DEFAULT_API_RETRIES", "DEFAULT_MAX_STEPS", "RunSettings", "merged"]
 
 DEFAULT_MAX_STEPS = 5
 """Steps of a run where nothing else is said (the documents' default)."""
 
 DEFAULT_API_RETRIES = 10
 """Failed model calls that may be tried again where a processor handles them (D14)."""
-
-Callback: TypeAlias = Callable[..., Awaitable[None] | None]
 
 
 class RunSettings(Value, kw_only=True):
@@ -39,6 +38,8 @@ class RunSettings(Value, kw_only=True):
     provider_options: Mapping[str, Any] | None = None
     structured_output: Any = None
     max_steps: int = DEFAULT_MAX_STEPS
+    stop_when: Sequence[Condition] = ()
+    """What else ends the run where a step would have another one follow."""
     max_retries: int | None = None
     """How often processors may send a step back; ``None`` for never (D14)."""
     max_api_retries: int = 0
@@ -49,6 +50,8 @@ class RunSettings(Value, kw_only=True):
     on_step_finish: Callback | None = None
     on_finish: Callback | None = None
     on_error: Callback | None = None
+    on_abort: Callback | None = None
+    on_iteration_complete: Callback | None = None
 
 
 def merged(*settings: Mapping[str, Any] | None) -> dict[str, Any] | None:

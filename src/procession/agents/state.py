@@ -29,9 +29,10 @@ from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail
 
-__all__ = ["FEEDBACK_TAG", "Attempt", "LoopState"]
+__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "LoopState"]
 
 FEEDBACK_TAG = "processor-retry-feedback"
+NOTE_TAG = "iteration-feedback"
 _STEP_START: tuple[Part, ...] = (StepStartPart(),)
 
 
@@ -84,6 +85,8 @@ class LoopState:
         "finished",
         "heard",
         "messages",
+        "note",
+        "noted",
         "on_chunk",
         "on_step_finish",
         "own_retries",
@@ -143,6 +146,10 @@ class LoopState:
         self.own_retries = 0
         """Failed model calls of this step that a processor had made again on its own count (D22)."""
         self.feedback: str | None = None
+        self.note: str | None = None
+        """What ``on_iteration_complete`` has to say to the next step."""
+        self.noted = False
+        """Whether such a note stands before the model."""
         self._usages: list[Usage] = []
         self.attempt: Attempt | None = None
         self.started = False
@@ -200,6 +207,9 @@ class LoopState:
             self.messages.clear_system(FEEDBACK_TAG)
             self.messages.add_system(self.feedback, FEEDBACK_TAG)
             self.feedback = None
+        if self.note is not None:
+            self.messages.add_system(self.note, NOTE_TAG)
+            self.note, self.noted = None, True
         self.system_seen = self.messages.system_messages
         step = AgentStep(self.step_number, self.response_id)
         attempt = self.attempt = Attempt(self.settings, step, self.messages.get_by_id(self.response_id))
@@ -222,6 +232,9 @@ class LoopState:
         if self.retries:
             self.messages.clear_system(FEEDBACK_TAG)
             self.own_retries = 0
+        if self.noted:
+            self.messages.clear_system(NOTE_TAG)
+            self.noted = False
         self.step_number += 1
         self.retries = 0
         self.api_retries = 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from procession.agents.answer import answered
+from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, told
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
 from procession.agents.state import LoopState
@@ -37,16 +38,31 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     failed = attempt.error is not None
     if failed:
         state.steps = state.steps[:-1]
-    state.finished = failed or not wants_more or len(state.steps) >= state.settings.max_steps
+    settings = state.settings
+    state.finished = failed or not wants_more or len(state.steps) >= settings.max_steps
+    text = "".join(attempt.collector.text) if state.step_texts_stale and state.heard else step.text  # as streamed
+    if settings.stop_when and not state.finished:
+        refresh_texts(state)
+        state.finished = await is_met(settings.stop_when, state.seen_steps())
+    if settings.on_iteration_complete is not None and not failed:
+        await _ask_to_go_on(state, settings.on_iteration_complete, step)
     if state.heard:
-        text = "".join(attempt.collector.text) if state.step_texts_stale else step.text  # as streamed
         await state.deliver(StepFinish(reason, not state.finished, text, step.usage, state.response_id))
     state.accept()
     if state.on_step_finish is not None:
-        told = state.on_step_finish(step)
-        if told is not None:
-            await told
+        await told("on_step_finish", state.on_step_finish, step)
     return state
+
+
+async def _ask_to_go_on(state: LoopState, callback: Callback, step: AgentStep) -> None:
+    refresh_texts(state)
+    going_on, feedback = await after_iteration(
+        callback, Iteration(step, state.seen_steps(), state.finished, state.scope.run_id)
+    )
+    if not going_on:
+        state.finished = True
+    elif not state.finished:
+        state.note = feedback
 
 
 def _calls_tools(step: AgentStep) -> bool:
