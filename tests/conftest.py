@@ -1,11 +1,13 @@
-"""What every test shares: two event loops, and how hard hypothesis looks."""
+"""What every test shares: two event loops, how hard hypothesis looks, and that nothing outlives a test."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from inspect import iscoroutinefunction
 
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from tests.leaks import Watch
 
 # A slow machine is not a bug: no deadline per example (pytest's timeout holds for the whole).
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
@@ -29,3 +31,20 @@ def _structlog_as_it_was() -> Iterator[None]:
     yield
     if structlog.is_configured():
         structlog.reset_defaults()
+
+
+@pytest.fixture
+async def _leak_check() -> AsyncIterator[None]:
+    """Fail a test that leaves a task running, or an async generator of ours open."""
+    watch = Watch()
+    yield
+    leaks = await watch.leaks()
+    if leaks:
+        pytest.fail(f"left behind: {', '.join(leaks)}")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_outlives_a_test(request: pytest.FixtureRequest) -> None:
+    """Have every async test checked for what it leaves; a plain one has no event loop."""
+    if "anyio_backend" in request.fixturenames and iscoroutinefunction(request.function):
+        request.getfixturevalue("_leak_check")

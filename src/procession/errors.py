@@ -19,6 +19,7 @@ Every exception that Procession raises, one tree:
         ├── NoArmMatched                 no arm of a branch was true
         ├── MergeConflict                parallel branches changed one thing in two ways
         ├── RunCancelled                 the run was cancelled
+        ├── ThreadBusy                   another call was running on the thread
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
 
@@ -33,7 +34,7 @@ from typing import Any, ClassVar, Literal, Protocol
 __all__ = [
     "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
     "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunCancelled", "RunError",
-    "SchemaError", "StepError", "StepTimeout", "TargetError", "ToolArgumentsError", "ToolDefinitionError",
+    "SchemaError", "StepError", "StepTimeout", "TargetError", "ThreadBusy", "ToolArgumentsError", "ToolDefinitionError",
     "TripwireError", "WorkflowDefinitionError",
 ]  # fmt: skip
 
@@ -257,6 +258,18 @@ class RunCancelled(RunError):
     """
 
     code: ClassVar[str] = "cancelled"
+
+
+class ThreadBusy(RunError):
+    """
+    Another call was running on ``thread``, and this one was not to wait: ``thread_policy="reject"``.
+    """
+
+    code: ClassVar[str] = "thread-busy"
+
+    def __init__(self, message: str, *, thread: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.thread = thread
 
 
 class TripwireLike(Protocol):

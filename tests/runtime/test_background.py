@@ -31,7 +31,7 @@ def leaving(work: Any, **options: Any) -> Agent:
     def leave(ctx: Any) -> None:
         ctx.background(work, "word")
 
-    return Agent("a", model=FakeModel(lambda request: "answer"), input_processors=[leave], **options)
+    return Agent("a", model=FakeModel(["answer"], repeat_last=True), input_processors=[leave], **options)
 
 
 async def test_without_an_open_runtime_it_is_done_before_the_call_returns() -> None:

@@ -19,6 +19,7 @@ from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSe
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
+from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
@@ -73,6 +74,7 @@ class Agent:
         on_error: Callback | None = None,
         on_abort: Callback | None = None,
         on_iteration_complete: Callback | None = None,
+        thread_policy: ThreadPolicy = "queue",
         runtime: Runtime | None = None,
     ) -> None:
         """
@@ -85,6 +87,8 @@ class Agent:
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
         *stop_when* and the callbacks are those of :class:`~procession.agents.options.CallOptions`, for all calls that do
         not give their own.  *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
+        *thread_policy* is what a call does while another runs on its thread: it queues, is refused with ``ThreadBusy``, or
+        cancels those before it.  Agents that share a *runtime* take turns with each other.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it, ``InputError`` for a model's name that
         stands for nothing, and ``DefinitionError`` for the rest.
@@ -111,6 +115,7 @@ class Agent:
             raise_on_tripwire=raise_on_tripwire,
             stop_when=stop_when,
             **callbacks,
+            thread_policy=thread_policy,
             runtime=runtime,
         )
         self.id = id
@@ -133,6 +138,7 @@ class Agent:
         self.stop_when = stop_when
         self.callbacks: dict[str, Any] = {name: each for name, each in callbacks.items() if each is not None}
         """The callbacks of calls that do not give their own, by name."""
+        self.thread_policy: ThreadPolicy = thread_policy
         self.runtime = runtime if runtime is not None else Runtime()
         self._own: Pipelines | None = None
         self._loops: dict[int, tuple[Pipelines, Workflow[LoopState, LoopState]]] = {}

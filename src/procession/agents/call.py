@@ -19,6 +19,7 @@ from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
 from procession.agents.toolset import tools_by_name
+from procession.agents.turns import ThreadPolicy, in_turn
 from procession.errors import (
     InputError,
     ProcessionError,
@@ -66,6 +67,7 @@ class Caller(Protocol):
     raise_on_tripwire: bool
     stop_when: Condition | Sequence[Condition] | None
     callbacks: dict[str, Any]
+    thread_policy: ThreadPolicy
     runtime: Runtime
 
     @property
@@ -95,10 +97,19 @@ class Call:
         self.options = options
         self.result: AgentResult | None = None
 
-    async def run(self) -> AgentResult:
+    def run(self) -> Awaitable[AgentResult]:
         """
-        Drive the loop to its end and return the result; what went wrong is in it.
+        Drive the loop to its end, once it is the call's turn on its thread, and return the result; what went wrong is
+        in it.
         """
+        options = self.options
+        thread, resource = options.get("thread"), options.get("resource")
+        if thread is None or resource is None:
+            return self._run()
+        policy = options.get("thread_policy", self.agent.thread_policy)
+        return in_turn(self.agent.runtime, resource, thread, policy, self._run)
+
+    async def _run(self) -> AgentResult:
         state = self.state
         run = self.agent.runtime.create_run(self.loop, scope=state.scope, detail=False, replay=False, sparse=True)
         try:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 from procession.agents.callbacks import CALLBACKS, Callback, Condition
 from procession.agents.resolve import Models, is_function, is_models
+from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
 from procession.messages.message import SystemMessage
@@ -35,6 +36,8 @@ class CallOptions(TypedDict, total=False):
     """The conversation; with ``resource`` it makes the agent's memory take part."""
     resource: str
     """Whose conversation it is."""
+    thread_policy: ThreadPolicy
+    """What to do while another call runs on the thread: ``queue``, ``reject``, ``cancel_previous``."""
     memory_options: Mapping[str, Any]
     model: Models
     """A model, a name, or a list of them: the next one is asked where one fails."""
@@ -166,12 +169,14 @@ _TOOLS = _Rule(_is_tools, "give a list of tools, made with @tool")
 _SYSTEM = _Rule(_is_system, "give a text")
 _COUNT = _Rule(_is_count, "give a count of at least 1")
 _LIMIT = _Rule(_is_limit, "give a count, or None: a step is then never sent back")
+_POLICY = _Rule(lambda value: value in THREAD_POLICIES, '"queue", "reject" or "cancel_previous"')
 _BOOL = _Rule(_is_bool, "give True or False")
 
 _OF_A_CALL: Mapping[str, _Rule] = {
     "request_context": _Rule(_is_mapping, "give a RequestContext, or a mapping of names to values"),
     "thread": _Rule(_is_id, "give the id of a thread, as a text"),
     "resource": _Rule(_is_id, "give the id of whose thread it is, as a text"),
+    "thread_policy": _POLICY,
     "memory_options": _MAPPING,
     "model": _MODEL,
     "instructions": _SYSTEM,
@@ -220,6 +225,7 @@ _OF_AN_AGENT: Mapping[str, _Rule] = {
     "provider_options": _Rule(_is_mapping_or_none, _MAPPING.hint),
     "tool_concurrency": _COUNT,
     "raise_on_tripwire": _BOOL,
+    "thread_policy": _POLICY,
     "runtime": _Rule(_is_runtime, "give a Runtime"),
     "stop_when": _Rule(_is_condition_or_none, _CONDITION.hint),
     **dict.fromkeys(CALLBACKS, _Rule(_is_callback_or_none, _CALLBACK.hint)),
