@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import anyio
@@ -83,7 +84,7 @@ async def test_calls_on_one_thread_queue() -> None:
     agent = agent_with(gate)
     async with anyio.create_task_group() as group:
         for name in ("one", "two", "three"):
-            group.start_soon(lambda name=name: agent.generate(name, **ON))
+            group.start_soon(partial(agent.generate, name, **ON))
             await turns()
         assert gate.order == ["one begins"]
         gate.let("three", "two", "one")
