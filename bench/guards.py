@@ -27,6 +27,8 @@ __all__ = ["benches"]
 PASSING = (0.05, 0.05, 0.05)
 BLOCKING = (0.05, 0.01, 0.05)
 BLOCKER = 1
+MODEL = 0.08
+"""Seconds that the model takes beside which guards run."""
 
 
 @dataclass
@@ -73,6 +75,14 @@ class Guard(Processor):
         await self.watch.wait(self.seconds)
         if self.blocks:
             ctx.abort("blocked")
+
+
+class Checking(Guard):
+    """
+    A guard that may run beside the model call.
+    """
+
+    check_only = True
 
 
 def _guard_step(index: int, seconds: float, blocks: bool, watch: Watch) -> Step[Any, Any]:
@@ -156,15 +166,38 @@ def _processors(variant: str, delays: tuple[float, ...], blocker: int | None) ->
     return Guarded(variant, delays, blocker, watch, work)
 
 
+def _beside(variant: str, delays: tuple[float, ...], blocker: int | None) -> Guarded:
+    """
+    Guards beside a model call; to the floor the model is one more guard that passes.
+    """
+    watch = Watch()
+    guards = [Checking(index, delay, index == blocker, watch) for index, delay in enumerate(delays)]
+    model = Talking(seconds=MODEL)
+    agent = Agent("guarded", model=model, input_processors=guards, guard_mode="concurrent")
+
+    async def work() -> None:
+        sent = 0
+        async with agent.stream("hi") as stream:
+            async for chunk in stream.full_stream:
+                if chunk.type == "text-delta":
+                    sent += 1
+                    watch.leaked += watch.over < len(delays)
+        assert sent == (0 if blocker is not None else 1), sent
+
+    return Guarded(variant, (*delays, MODEL), blocker, watch, work)
+
+
 def benches() -> list[Bench]:
     """
-    Return the benchmarks of guards: as steps of a workflow, and as processors before an agent's answer.
+    Return the benchmarks of guards: as steps of a workflow, and as processors before an agent's answer, and beside it.
     """
     return [
         _steps("steps_pass", PASSING, None),
         _steps("steps_block", BLOCKING, BLOCKER),
         _processors("agent_pass", PASSING, None),
         _processors("agent_block", BLOCKING, BLOCKER),
+        _beside("beside_pass", PASSING, None),
+        _beside("beside_block", BLOCKING, BLOCKER),
     ]
 
 

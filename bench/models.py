@@ -24,13 +24,17 @@ class Talking:
 
     id = "talking"
 
-    def __init__(self, length: int = 1) -> None:
+    def __init__(self, length: int = 1, seconds: float = 0.0) -> None:
         self.length = length
+        self.seconds = seconds
+        """How long it takes to begin."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """
         Answer.
         """
+        if self.seconds:
+            await asyncio.sleep(self.seconds)
         yield TextStart()
         for _ in range(self.length):
             yield TextDelta("tok ")

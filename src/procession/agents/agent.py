@@ -14,7 +14,7 @@ from procession.agents.callbacks import Callback, Condition
 from procession.agents.loop import build_loop
 from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
-from procession.agents.pipelines import Pipelines
+from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
@@ -62,6 +62,7 @@ class Agent:
         prefill_error_handler: bool = True,
         memory: Memory | None = None,
         max_processor_retries: int | None = None,
+        guard_mode: GuardMode = "before",
         max_steps: int = DEFAULT_MAX_STEPS,
         model_settings: Mapping[str, Any] | None = None,
         provider_options: Mapping[str, Any] | None = None,
@@ -89,6 +90,8 @@ class Agent:
         not give their own.  *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
         *thread_policy* is what a call does while another runs on its thread: it queues, is refused with ``ThreadBusy``, or
         cancels those before it.  Agents that share a *runtime* take turns with each other.
+        With the *guard_mode* ``"concurrent"`` input guards that only check run beside the first model call, whose answer
+        is held until they pass; ``guards_before`` and ``guards_beside`` say which they are.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it, ``InputError`` for a model's name that
         stands for nothing, and ``DefinitionError`` for the rest.
@@ -108,6 +111,7 @@ class Agent:
             tools=tools,
             memory=memory,
             max_processor_retries=max_processor_retries,
+            guard_mode=guard_mode,
             max_steps=max_steps,
             model_settings=model_settings,
             provider_options=provider_options,
@@ -130,6 +134,7 @@ class Agent:
         self.prefill_error_handler = prefill_error_handler
         self.memory = memory
         self.max_processor_retries = max_processor_retries
+        self.guard_mode: GuardMode = guard_mode
         self.max_steps = max_steps
         self.model_settings = model_settings
         self.provider_options = provider_options
@@ -141,6 +146,8 @@ class Agent:
         self.thread_policy: ThreadPolicy = thread_policy
         self.runtime = runtime if runtime is not None else Runtime()
         self._own: Pipelines | None = None
+        self._in_other_mode: Pipelines | None = None
+        """The agent's own lists in the other guard mode, made where a call asks for it."""
         self._loops: dict[int, tuple[Pipelines, Workflow[LoopState, LoopState]]] = {}
         if self.is_static:
             self._own = self.pipelines_of()
@@ -178,6 +185,20 @@ class Agent:
         """
         pipelines = self._own if self._own is not None else self.pipelines_of(fixed_only=True)
         return pipelines.workflows
+
+    @property
+    def guards_before(self) -> tuple[str, ...]:
+        """
+        The ids of the steps whose ``process_input`` runs before the first model call, in order, memory's first.
+        """
+        return (self._own or self.pipelines_of(fixed_only=True)).guards_before
+
+    @property
+    def guards_beside(self) -> tuple[str, ...]:
+        """
+        The ids of the steps whose ``process_input`` runs beside the first model call; none with ``guard_mode="before"``.
+        """
+        return (self._own or self.pipelines_of(fixed_only=True)).guards_beside
 
     def as_step(self) -> Step[Any, str]:
         """
@@ -244,20 +265,24 @@ class Agent:
         output: Sequence[Any] | None = None,
         error: Sequence[Any] | None = None,
         prepare_step: Any = None,
+        guard_mode: GuardMode | None = None,
         fixed_only: bool = False,
     ) -> Pipelines:
         """
         Return the pipelines of one set of lists, the agent's own where none is given.
         """
-        if input is output is error is prepare_step is None and self._own is not None:
-            return self._own
+        mode = guard_mode if guard_mode is not None else self.guard_mode
+        ours = input is output is error is prepare_step is None and self._own is not None
+        known = self._own if mode == self.guard_mode else self._in_other_mode
+        if ours and known is not None:
+            return known
 
         def own(configured: ProcessorList, given: Sequence[Any] | None) -> Sequence[Any]:
             if given is not None:
                 return given
             return () if callable(configured) else configured
 
-        return Pipelines(
+        made = Pipelines(
             self.id,
             input=own(self.input_processors, input),
             output=own(self.output_processors, output),
@@ -266,22 +291,27 @@ class Agent:
             after=self.memory.output_processors() if self.memory is not None else (),
             prepare_step=prepare_step,
             default_error=(PrefillErrorHandler(),) if self.prefill_error_handler else (),
+            guard_mode=mode,
         )
+        if ours:
+            self._in_other_mode = made
+        return made
 
     def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]:
         """
-        Return the loop round *pipelines*, built once for the agent's own.
+        Return the loop round *pipelines*, built once for the agent's own, in either guard mode.
         """
         known = self._loops.get(id(pipelines))
         if known is not None:
             return known[1]
         loop = build_loop(self.id, pipelines)
-        if pipelines is self._own:
+        if pipelines is self._own or pipelines is self._in_other_mode:
             self._loops[id(pipelines)] = (pipelines, loop)
         return loop
 
     def __repr__(self) -> str:
+        beside = f", guards_beside={self.guards_beside}" if self.guard_mode == "concurrent" else ""
         if callable(self.models):
-            return f"Agent({self.id!r}, model of the request)"
+            return f"Agent({self.id!r}, model of the request{beside})"
         ids = [model.id for model in self.models]
-        return f"Agent({self.id!r}, model={ids[0]!r})" if len(ids) == 1 else f"Agent({self.id!r}, model={ids!r})"
+        return f"Agent({self.id!r}, model={(ids[0] if len(ids) == 1 else ids)!r}{beside})"

@@ -12,7 +12,7 @@ from procession.agents.callbacks import CALLBACKS, Condition, tell_after, told
 from procession.agents.commit import commit_marks, log_not_saved
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
-from procession.agents.pipelines import Pipelines
+from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.signals import send_signal
@@ -79,6 +79,7 @@ class Caller(Protocol):
         output: Sequence[Any] | None = None,
         error: Sequence[Any] | None = None,
         prepare_step: Any = None,
+        guard_mode: GuardMode | None = None,
     ) -> Pipelines: ...
     def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]: ...
 
@@ -117,6 +118,8 @@ class Call:
         except BaseException:  # the task is being cancelled
             state.scope.give_up()
             raise
+        if state.guards is not None:  # they have not passed: nobody gets what was held for them
+            state.guards.drop(state)
         state.scope.usage = state.scope.usage + state.usage
         error: ProcessionError | None = state.error
         status: AgentStatus = "failed" if error is not None else "completed"
@@ -234,6 +237,7 @@ async def prepare(
         output=lists[1],
         error=lists[2],
         prepare_step=FunctionProcessor(prepare_step, Hook.INPUT_STEP, id="prepare-step") if prepare_step else None,
+        guard_mode=options.get("guard_mode"),
     )
     scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
     scope.resources["agent"] = agent

@@ -50,6 +50,8 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         raise Bail(state) from None
     if state.scope.replacement is None:
         return
+    if state.guards is not None:  # there will be no model call for them to run beside
+        await state.guards.check(state, run, path)
     if await answered(state) and hook is not Hook.INPUT and hook is not Hook.OUTPUT_RESULT:
         raise Bail(state)  # out of the step
 

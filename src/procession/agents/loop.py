@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from procession.agents.guards_beside import ModelCallBeside, input_before_model
 from procession.agents.hook_steps import api_error, input_step, llm_request, llm_response, output_step, process_input
 from procession.agents.model_call import model_call
 from procession.agents.pipelines import Pipelines
@@ -42,7 +43,7 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
         create_workflow("step", description="One model call with its tools; sent back, it is made again.")
         .then(hook(Hook.INPUT_STEP, input_step))
         .then(hook(Hook.LLM_REQUEST, llm_request))
-        .then(_step("model-call", model_call, "model"))
+        .then(_model_call(pipelines))
         .then(_passes(Hook.OUTPUT_STREAM, pipelines))
         .then(hook(Hook.LLM_RESPONSE, llm_response))
         .then(hook(Hook.API_ERROR, None if pipelines.errors_at_call else api_error))
@@ -54,7 +55,7 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
     )
     return (
         create_workflow(agent_id, description="The agent loop.")
-        .then(hook(Hook.INPUT, process_input))
+        .then(hook(Hook.INPUT, process_input) if pipelines.beside is None else _input_before(pipelines))
         .do_while(one_step, continues)
         .then(hook(Hook.OUTPUT_RESULT, output_result))
         .then(_step("finish", finish_run))
@@ -64,6 +65,27 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
 
 def _step(id: str, inline: Any, kind: StepKind = "step") -> Step[Any, Any]:
     return Step(id=id, inline=inline, kind=kind, description=(inline.__doc__ or "").strip())
+
+
+def _model_call(pipelines: Pipelines) -> Step[Any, Any]:
+    call = _step("model-call", model_call, "model")
+    if pipelines.beside is None:
+        return call
+    beside = ModelCallBeside(pipelines.beside, call)
+    return call.replace(inline=beside.ask, body=beside.workflow)
+
+
+def _input_before(pipelines: Pipelines) -> Step[Any, Any]:
+    """
+    The place of ``process_input`` where guards run beside the model call: those that do not are drawn here.
+    """
+    return Step(
+        id=Hook.INPUT.value,
+        inline=input_before_model,
+        kind="hook",
+        body=pipelines.get(Hook.INPUT),
+        description=(input_before_model.__doc__ or "").strip(),
+    )
 
 
 def _passes(hook: Hook, pipelines: Pipelines) -> Step[Any, Any]:

@@ -52,9 +52,13 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
                     except Exception:  # the answer, and the verdict on it, stand
                         pass
     except Tripwire as verdict:
+        if state.guards is not None:
+            await state.guards.passed(verdict.info)
         if verdict.info.retry and await send_back(state, verdict.info):
             raise Bail(state) from None
         raise
+    if state.guards is not None:
+        await state.guards.passed()
     if state.scope.replacement is not None and await answered(state):
         raise Bail(state)
     _settle(state, attempt)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
 
 from procession.agents.callbacks import CALLBACKS, Callback, Condition
+from procession.agents.pipelines import GuardMode
 from procession.agents.resolve import Models, is_function, is_models
 from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
@@ -56,6 +57,8 @@ class CallOptions(TypedDict, total=False):
     stop_when: Condition | Sequence[Condition]
     """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
     max_processor_retries: int | None
+    guard_mode: GuardMode
+    """Whether input guards that only check run ``"before"`` the model call, or beside it: ``"concurrent"``."""
     input_processors: ProcessorList
     output_processors: ProcessorList
     error_processors: ProcessorList
@@ -156,6 +159,10 @@ def _is_callback_or_none(value: Any) -> bool:
     return value is None or callable(value)
 
 
+def _is_guard_mode(value: Any) -> bool:
+    return isinstance(value, str) and value in ("before", "concurrent")
+
+
 def _is_names(value: Any) -> bool:
     return fault_of_names(value) is None
 
@@ -170,6 +177,7 @@ _SYSTEM = _Rule(_is_system, "give a text")
 _COUNT = _Rule(_is_count, "give a count of at least 1")
 _LIMIT = _Rule(_is_limit, "give a count, or None: a step is then never sent back")
 _POLICY = _Rule(lambda value: value in THREAD_POLICIES, '"queue", "reject" or "cancel_previous"')
+_GUARD_MODE = _Rule(_is_guard_mode, 'it is "before" or "concurrent"')
 _BOOL = _Rule(_is_bool, "give True or False")
 
 _OF_A_CALL: Mapping[str, _Rule] = {
@@ -190,6 +198,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "max_steps": _COUNT,
     "stop_when": _CONDITION,
     "max_processor_retries": _LIMIT,
+    "guard_mode": _GUARD_MODE,
     "input_processors": _ELSEWHERE,
     "output_processors": _ELSEWHERE,
     "error_processors": _ELSEWHERE,
@@ -220,6 +229,7 @@ _OF_AN_AGENT: Mapping[str, _Rule] = {
     "tools": _of_request(_TOOLS),
     "memory": _Rule(_is_memory, "give a Memory"),
     "max_processor_retries": _LIMIT,
+    "guard_mode": _GUARD_MODE,
     "max_steps": _COUNT,
     "model_settings": _Rule(_is_mapping_or_none, _MAPPING.hint),
     "provider_options": _Rule(_is_mapping_or_none, _MAPPING.hint),

@@ -5,17 +5,20 @@ Pipelines: an agent's processor lists and its memory, as one workflow per list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-from procession.processors.chain import chain, owners, processor_steps
+from procession.processors.chain import chain, is_workflow, owners, processor_steps
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
 from procession.processors.log import log_once
-from procession.processors.protocols import hook_methods
+from procession.processors.protocols import hook_methods, option
 from procession.processors.stream_plan import StreamPlan, stream_plan
 from procession.steps.step import Step
-from procession.workflows.workflow import Workflow
+from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["Pipelines"]
+__all__ = ["GuardMode", "Pipelines"]
+
+GuardMode = Literal["before", "concurrent"]
+"""When input guards that only check run: before the first model call, or beside it."""
 
 _INPUT = (Hook.INPUT, Hook.INPUT_STEP, Hook.LLM_REQUEST, Hook.LLM_RESPONSE)
 _OUTPUT = (Hook.OUTPUT_STREAM, Hook.OUTPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_RESULT)
@@ -27,8 +30,8 @@ class Pipelines:
     """
 
     __slots__ = (
-        "_by_hook", "error", "errors_at_call", "input", "keeps_chunks", "looks_ahead", "only", "output", "stream", "takes_results",
-        "tells_tool_errors", "user_handles_errors",
+        "_by_hook", "beside", "error", "errors_at_call", "guards_before", "guards_beside", "input", "keeps_chunks",
+        "looks_ahead", "only", "output", "stream", "takes_results", "tells_tool_errors", "user_handles_errors",
     )  # fmt: skip
 
     def __init__(
@@ -42,12 +45,14 @@ class Pipelines:
         after: Sequence[Any] = (),
         prepare_step: Any = None,
         default_error: Sequence[Any] = (),
+        guard_mode: GuardMode = "before",
     ) -> None:
         """
         Build the workflows of one set of lists.
 
         *before* and *after* are framework processors, such as memory's, around the user's own lists; *default_error* are
-        those that deal with failed calls after the user's.
+        those that deal with failed calls after the user's.  With the *guard_mode* ``"concurrent"`` the entries of *input*
+        that only check run their ``process_input`` beside the first model call.
 
         Raises ``ProcessorDefinitionError``, naming the list and the place in it.
         """
@@ -77,6 +82,21 @@ class Pipelines:
             for hook in hooks:
                 if workflow is not None and hook.value in workflow.as_step().hooks:
                     self._by_hook[hook] = workflow
+        at_input = [step for step in [*ahead, *own_input, *last] if Hook.INPUT.value in step.hooks]
+        beside = [step for step in own_input if _only_checks(step)] if guard_mode == "concurrent" else []
+        before_model = [step for step in at_input if step not in beside]
+        self.guards_before: tuple[str, ...] = tuple(step.id for step in before_model)
+        """The ids of the entries whose ``process_input`` runs before the first model call, memory's first."""
+        self.guards_beside: tuple[str, ...] = tuple(step.id for step in beside)
+        """The ids of those that run beside it."""
+        self.beside: Workflow[Any, Any] | None = _side_by_side(beside, f"{agent_id}-guards-beside")
+        """What runs beside the first model call, if anything does."""
+        if beside:
+            ahead_of_model = chain(before_model, f"{agent_id}-input-processor")
+            if ahead_of_model is not None:
+                self._by_hook[Hook.INPUT] = ahead_of_model
+            else:
+                del self._by_hook[Hook.INPUT]
         # What the loop asks at every step is answered here once.
         self.looks_ahead = Hook.INPUT_STEP in self._by_hook
         """Whether a processor looks at the messages before each model call."""
@@ -108,6 +128,30 @@ def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> 
     """
     listed = {owner.id for owner in owners(own)}
     return [step for step in steps if step.owner.id not in listed]
+
+
+def _only_checks(entry: Step[Any, Any]) -> bool:
+    """
+    Whether the ``process_input`` of a list's *entry* changes no messages.  What is not known counts as a change.
+    """
+    if Hook.INPUT.value not in entry.hooks:
+        return False
+    inside = [entry]
+    if is_workflow(entry.body):
+        inside = [step for step in entry.body.walk_steps() if not is_workflow(step.body)]
+    return all(
+        step.kind == "processor" and (Hook.INPUT.value not in step.hooks or bool(option(step.owner, "check_only")))
+        for step in inside
+    )
+
+
+def _side_by_side(entries: Sequence[Step[Any, Any]], id: str) -> Workflow[Any, Any] | None:
+    """
+    Return the workflow that runs *entries* at the same time, or ``None`` where there are none.
+    """
+    if len(entries) < 2:
+        return chain(entries, id)
+    return create_workflow(id, kind="processor").parallel(entries).commit()
 
 
 def _with_hook(steps: Sequence[Step[Any, Any]], hook: Hook) -> list[Step[Any, Any]]:

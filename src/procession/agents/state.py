@@ -5,7 +5,7 @@ LoopState: what goes round the agent loop, and Attempt, one try at one step.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
@@ -28,12 +28,31 @@ from procession.processors.payloads import InputStepPayload
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail
+from procession.steps.step import InlineRun
 
-__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "LoopState"]
+__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState", "tell_callback"]
 
 FEEDBACK_TAG = "processor-retry-feedback"
 NOTE_TAG = "iteration-feedback"
 _STEP_START: tuple[Part, ...] = (StepStartPart(),)
+
+
+class GuardsOut(Protocol):
+    """
+    Input guards that have not passed yet, where they run beside the model call (``guards_beside.py``).
+    """
+
+    async def check(self, state: LoopState, run: InlineRun, path: str) -> None:
+        """Run them now, with no model call beside them."""
+        ...
+
+    async def passed(self, verdict: TripwireInfo | None = None) -> None:
+        """Wait until they have passed; *verdict* is what the stream's processors say of the answer."""
+        ...
+
+    def drop(self, state: LoopState) -> None:
+        """Give them up, and all that is held for them: the run has ended."""
+        ...
 
 
 class Attempt:
@@ -83,6 +102,7 @@ class LoopState:
         "feedback",
         "finish_reason",
         "finished",
+        "guards",
         "heard",
         "messages",
         "note",
@@ -158,6 +178,8 @@ class LoopState:
         self.tripwire: TripwireInfo | None = None
         self.error: ModelError | None = None
         self.step_texts_stale = False
+        self.guards: GuardsOut | None = None
+        """The input guards that have not passed yet, where they run beside the model call."""
         self.specs: tuple[Any, Any, tuple[ToolSpec, ...]] | None = None
         """Which tools, and which of them active, the model was last told of, and what it was told."""
 
@@ -283,7 +305,7 @@ class LoopState:
         Take a chunk to the reader, past no processor.
         """
         if self.on_chunk is not None:
-            await _tell(self.on_chunk, chunk, self.scope)
+            await tell_callback(self.on_chunk, chunk, self.scope)
         if self.emit is not None:
             waiting = self.emit(chunk)
             if waiting is not None:
@@ -318,7 +340,7 @@ class LoopState:
                     self.messages.append_response((part,), message_id=self.response_id)
 
 
-async def _tell(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: RequestScope) -> None:
+async def tell_callback(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: RequestScope) -> None:
     """
     Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
 

@@ -18,6 +18,7 @@ import anyio.to_thread
 from procession.errors import DefinitionError, MessageError, ProcessorDefinitionError, ProcessorError
 from procession.messages.chunks import TripwireInfo
 from procession.processors.apply import apply_result
+from procession.processors.check_only import checked_call
 from procession.processors.context import HookContext, Replaced, tell
 from procession.processors.contexts import CONTEXTS
 from procession.processors.hooks import Hook
@@ -43,9 +44,12 @@ def processor_step(owner: Any) -> Step[Any, Any]:
     Raises ``ProcessorDefinitionError`` for an object that is no processor.
     """
     caller = HookCaller(owner)
+    inline: Callable[[Any, InlineRun, str], Any] = caller.call if caller.plain else caller.call_async
+    if option(owner, "check_only"):
+        inline = checked_call(owner.id, inline, is_async=not caller.plain)
     return Step(
         id=f"processor:{owner.id}",
-        inline=caller.call if caller.plain else caller.call_async,
+        inline=inline,
         inline_async=not caller.plain,
         kind="processor",
         hooks=frozenset(hook.value for hook in caller.methods),

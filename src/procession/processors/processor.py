@@ -105,6 +105,8 @@ class Processor:
     """Whether plain hooks run in a worker thread."""
     mutates: bool = False
     """Whether it may change messages or chunks: two such in parallel are warned about."""
+    check_only: bool = False
+    """Whether its hooks never change messages: then it may run beside the model call.  One that does all the same fails."""
     redacts: bool = False
     """Whether it removes what must not be seen: a map may not drop its branch (D25)."""
     fails_closed: bool = False

@@ -73,6 +73,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "timeout": None,
     "blocking": False,
     "mutates": False,
+    "check_only": False,
     "redacts": False,
     "fails_closed": False,
     "own_retries": False,
@@ -80,7 +81,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 OptionName = Literal[
     "name", "description", "process_data_parts", "process_tool_errors", "uses_stream_parts", "on_error", "timeout",
-    "blocking", "mutates", "redacts", "fails_closed", "own_retries",
+    "blocking", "mutates", "check_only", "redacts", "fails_closed", "own_retries",
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from procession.messages.parts import TextPart
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
 from procession.messages.text.spans import Region, Span, resolve
+from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, digest_of, pieces_of
@@ -104,9 +105,9 @@ class TextGuard(Processor):
         """Whether all text goes through unchanged, whatever is found."""
         self.redacts = self.enforces and self.strategy in ("redact", "filter")
         self.mutates = self.enforces and self.strategy in self.changing() and self.strategy != "block"
+        self.check_only = self.check_only or only_checks(self, "process_input", "look_at", "settle")
         self.on_error = on_error if on_error is not None else "skip" if self.passes else "stop"
-        if timeout is not None:
-            self.timeout = timeout
+        self.timeout = timeout if timeout is not None else self.timeout
         if phase == "output":
             setattr(self, "process_input", None)  # noqa: B010
         if phase == "input":

@@ -99,6 +99,7 @@ class LanguageDetector(Processor):
             detector = FastLanguage()
         self._detector: Detector = detector
         self.mutates = mode == "enforce" and strategy == "translate"
+        self.check_only = mode == "monitor"  # else it leaves a note on each message
         strict = mode == "enforce" and strategy in ("block", "translate")
         self.on_error = on_error if on_error is not None else "stop" if strict else "skip"
         if isinstance(detector, OfflineDetector):
