@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from procession.messages.chunks import Chunk, DataChunk
+from procession.messages.chunks import Chunk, DataChunk, Finish, TextDelta, TextEnd, ToolCall
 from procession.messages.message_list import MessageList
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_items import Item, ProcessorItem, release_all, run_items
@@ -27,6 +27,8 @@ from procession.steps.signals import Signal
 __all__ = ["StreamChain"]
 
 Pushed = Chunk | list[Chunk] | None
+_MAY_WAIT = frozenset({ToolCall, TextEnd, Finish})
+"""What waits for the end of text blocks, or ends them."""
 
 
 class StreamChain:
@@ -50,6 +52,10 @@ class StreamChain:
         self._links = [(item if isinstance(item, ProcessorItem) else None, item) for item in self.items]
         self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else self._push
         """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
+        self._open: set[str] = set()
+        """The text blocks that have begun and not ended, where a processor may hold text back."""
+        self._late: list[Chunk] = []
+        """Tool calls that wait for the end of those, and what came behind them."""
 
     def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int) -> None:
         """
@@ -58,6 +64,7 @@ class StreamChain:
         self.payload.step_number = step_number
         self.payload.steps = steps
         self.payload.retry_count = retry_count
+        self._open.clear()
         for item in self.items:
             item.begin(self.payload)
 
@@ -65,20 +72,67 @@ class StreamChain:
         """
         Drop what processors hold back: the attempt it belongs to was rejected.
         """
+        self._open.clear()
+        self._late.clear()
         for item in self.items:
             item.discard()
 
     async def _push(self, chunk: Chunk, sender: str | None = None) -> Pushed:
         out: list[Chunk] = []
+        kind = type(chunk)
+        if kind is TextDelta and not self._late:
+            self._open.add(chunk.id)  # type: ignore[attr-defined]
+        elif (self._late or kind in _MAY_WAIT) and sender is None:
+            await self._push_in_order(chunk, out)
+            return out[0] if len(out) == 1 else out or None
         await run_items(self.items, 0, chunk, out, sender)
         return out[0] if len(out) == 1 else out or None
+
+    async def _push_in_order(self, chunk: Chunk, out: list[Chunk]) -> None:
+        """
+        Let a tool call wait until the text blocks that are open have ended, and what comes behind it wait with it.
+
+        The model may not say that a block is over before it calls a tool: what is held of it would come behind the
+        call.  To let it go at the call would show half of a match that goes on behind it.
+        """
+        ends = chunk.control
+        if ends:
+            await self._end_all(chunk, out)
+        elif isinstance(chunk, (TextDelta, TextEnd)):
+            if self._late and chunk.id not in self._open:  # of a block that itself waits
+                self._late.append(chunk)
+                return
+            if isinstance(chunk, TextEnd):
+                self._open.discard(chunk.id)
+                ends = not self._open
+        elif self._late or self._open:
+            self._late.append(chunk)
+            return
+        await run_items(self.items, 0, chunk, out, None)
+        if ends and self._late:
+            await self._catch_up(out)
+
+    async def _catch_up(self, out: list[Chunk]) -> None:
+        late, self._late = self._late, []
+        for chunk in late:
+            pushed = await self._push(chunk)
+            if pushed is not None:
+                out += pushed if isinstance(pushed, list) else [pushed]
+
+    async def _end_all(self, coming: Chunk | None, out: list[Chunk]) -> None:
+        await release_all(self.items, coming, out)
+        self._open.clear()
+        while self._late:
+            await self._catch_up(out)
+            await release_all(self.items, coming, out)
+            self._open.clear()
 
     async def flush(self) -> list[Chunk]:
         """
         Return what processors still hold back, each passed through those after it.
         """
         out: list[Chunk] = []
-        await release_all(self.items, None, out)
+        await self._end_all(None, out)
         return out
 
     async def _push_directly(self, chunk: Chunk, sender: str | None = None) -> Pushed:
