@@ -20,6 +20,8 @@ Every exception that Procession raises, one tree:
         ├── MergeConflict                parallel branches changed one thing in two ways
         ├── RunCancelled                 the run was cancelled
         ├── ThreadBusy                   another call was running on the thread
+        ├── RunAlreadyClaimed            somebody else resumes the run, or has brought it to its end
+        ├── StoreError                   a store cannot be used
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
 
@@ -33,8 +35,9 @@ from typing import Any, ClassVar, Literal, Protocol
 
 __all__ = [
     "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
-    "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunCancelled", "RunError",
-    "SchemaError", "StepError", "StepTimeout", "TargetError", "ThreadBusy", "ToolArgumentsError", "ToolDefinitionError",
+    "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunAlreadyClaimed",
+    "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError", "TargetError", "ThreadBusy",
+    "ToolArgumentsError", "ToolDefinitionError",
     "TripwireError", "WorkflowDefinitionError",
 ]  # fmt: skip
 
@@ -270,6 +273,22 @@ class ThreadBusy(RunError):
     def __init__(self, message: str, *, thread: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.thread = thread
+
+
+class RunAlreadyClaimed(RunError):
+    """
+    Somebody else resumes the run at this moment, or has brought it to its end: a suspension has one winner (D30).
+    """
+
+    code: ClassVar[str] = "already-claimed"
+
+
+class StoreError(RunError):
+    """
+    A store cannot be used: its file is none of ours, was written by a newer version, or cannot be opened.
+    """
+
+    code: ClassVar[str] = "store"
 
 
 class TripwireLike(Protocol):

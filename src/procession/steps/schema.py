@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -42,8 +42,19 @@ class Schema:
 
         Raises ``SchemaError``, which names *where* and each field at fault but none of the values.
         """
+        return self._checked(self._validate, value, where, path)
+
+    def validate_json(self, text: str, *, where: str) -> Any:
+        """
+        Return what the JSON *text* says as the type asks for it, strictly: nothing is taken for something else.
+
+        Raises ``SchemaError``, as ``validate`` does.
+        """
+        return self._checked(partial(self._adapter.validate_json, strict=True), text, where, None)
+
+    def _checked(self, check: Callable[[Any], Any], value: Any, where: str, path: str | None) -> Any:
         try:
-            return self._validate(value)
+            return check(value)
         except self._error as error:
             faults = "; ".join(
                 f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"

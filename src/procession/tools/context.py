@@ -15,7 +15,10 @@ from procession.steps.abort import AbortSignal
 from procession.steps.later import later
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
+from procession.steps.signals import Suspend
 from procession.steps.step import SupportsStep
+from procession.tools.answers import Question, read_answer, schema_as_json
+from procession.tools.json_value import json_value
 
 __all__ = ["ToolContext", "ToolWriter"]
 
@@ -34,7 +37,8 @@ class ToolContext:
     """
 
     __slots__ = (
-        "_called", "_caller", "_emit", "_messages", "_path", "attempt", "run_id", "scope", "tool_call_id", "tool_name",
+        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "attempt", "question", "refused",
+        "run_id", "scope", "tool_call_id", "tool_name",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +52,7 @@ class ToolContext:
         emit: Emit | None = None,
         caller: Caller | None = None,
         path: str = "",
+        answers: Sequence[Any] = (),
     ) -> None:
         self.tool_call_id = tool_call_id
         """The model's name for the call."""
@@ -62,6 +67,12 @@ class ToolContext:
         self._caller = caller
         self._path = path
         self._called: dict[str, int] | None = None
+        self._answers = answers
+        self._asked = 0
+        self.question: Question | None = None
+        """What the tool has asked and nobody has answered yet: noted here, so that no ``except`` swallows it (D12)."""
+        self.refused: InputError | None = None
+        """Why the answer to that question was not taken."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -97,6 +108,34 @@ class ToolContext:
         The way to whoever reads the run's stream.
         """
         return ToolWriter(self, self._emit if self._emit is not None else self.scope.emit)
+
+    @property
+    def resumed(self) -> bool:
+        """
+        Whether the tool was suspended before and is run again, from the top, with an answer.
+        """
+        return bool(self._answers)
+
+    def suspend(self, payload: Any = None, *, resume_schema: Any = None, label: str | None = None) -> Any:
+        """
+        Ask somebody outside, and return the answer.
+
+        The first time this never returns: the run ends as suspended, with *payload*, as JSON can say it, for whoever is
+        to answer.  Once an answer is given (``agent.resume``) the tool runs again from the top and gets it here, checked
+        strictly against *resume_schema*: a type that pydantic knows, or a JSON schema.  What stands before this call
+        is done twice.  A tool that asks several times gets its answers in the order of its questions.
+
+        >>> ToolContext(answers=["yes"]).suspend("Go on?")
+        'yes'
+        """
+        number, self._asked = self._asked, self._asked + 1
+        if number < len(self._answers):
+            try:
+                return read_answer(self._answers[number], resume_schema, f"the answer to tool {self.tool_name!r}")
+            except InputError as error:
+                self.refused = error
+        self.question = Question(payload=json_value(payload), resume_schema=schema_as_json(resume_schema), label=label)
+        raise Suspend(self.question.payload, label=label)
 
     async def call(self, step: SupportsStep[Any, Any], value: Any) -> Any:
         """

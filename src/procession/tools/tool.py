@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast, overload
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
 from procession.messages.value import Value
@@ -20,9 +20,12 @@ from procession.tools.context import ToolContext
 from procession.tools.json_schema import accepts, faults_of
 from procession.tools.signature import read_signature
 
-__all__ = ["Tool", "client_tool", "tool"]
+__all__ = ["Approver", "Tool", "client_tool", "tool"]
 
 Out = TypeVar("Out")
+
+Approver: TypeAlias = "bool | Callable[[Mapping[str, Any], ToolContext], bool | Awaitable[bool]]"
+"""Says whether a person must agree to a tool call."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
@@ -56,8 +59,9 @@ class Tool(Value, Generic[Out], kw_only=True):
     """Takes the checked arguments and the context; plain or async.  ``None`` is a tool of the client."""
     check: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """Checks the arguments, and may convert them; without it they are checked against ``parameters``."""
-    requires_approval: bool = False
-    """Whether a person must agree to each call."""
+    requires_approval: Approver = False
+    """Whether a person must agree to a call before it is run: to each, or as a function of the checked arguments and the
+    context says, plain or async.  Only ``False`` lets a call pass."""
     client_side: bool = False
     """Whether the caller runs it: the agent's run ends with the call."""
     to_model_output: Callable[[Any], Any] | None = None
@@ -76,6 +80,11 @@ class Tool(Value, Generic[Out], kw_only=True):
             raise ToolDefinitionError(
                 f"{self.name!r} cannot be the name of a tool",
                 hint="providers take 1 to 64 letters, digits, underscores and hyphens",
+            )
+        if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
+            raise ToolDefinitionError(
+                f"requires_approval of tool {self.name!r} is {type(self.requires_approval).__name__}",
+                hint="give True, False, or a function of the arguments and the context",
             )
         if (self.execute is None) != self.client_side:
             raise ToolDefinitionError(
@@ -230,7 +239,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     parameters: Mapping[str, Any] | None = None,
-    requires_approval: bool = False,
+    requires_approval: Approver = False,
     to_model_output: Callable[[Any], Any] | None = None,
     timeout: float | None = None,
     retry: RetryPolicy | None = None,

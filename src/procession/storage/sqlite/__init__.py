@@ -1,0 +1,3 @@
+"""
+Stores in one SQLite file.
+"""
