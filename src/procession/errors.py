@@ -13,6 +13,7 @@ Every exception that Procession raises, one tree:
     │   └── TargetError                  a file or ``module:name`` that names nothing
     └── RunError                         a run went wrong
         ├── StepError                    a step's code raised
+        ├── ApprovalError                whether a tool call needs approval could not be told
         ├── StepTimeout                  a step took longer than it may
         ├── ProcessorError               a processor's code raised
         ├── ConditionError               a branch or loop condition raised
@@ -34,7 +35,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
 __all__ = [
-    "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
+    "ApprovalError", "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
     "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunAlreadyClaimed",
     "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError", "TargetError", "ThreadBusy",
     "ToolArgumentsError", "ToolDefinitionError",
@@ -202,6 +203,14 @@ class StepError(RunError):
     """
 
     code: ClassVar[str] = "step"
+
+
+class ApprovalError(RunError):
+    """
+    Whether a tool call needs approval could not be told: the function that says so raised, and is the ``__cause__``.
+    """
+
+    code: ClassVar[str] = "approval"
 
 
 class StepTimeout(RunError):

@@ -16,9 +16,11 @@ from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
 from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
+from procession.agents.resume import cancel_run, declined, only_call, prepare_resumed, suspended_calls
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
+from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
@@ -28,6 +30,7 @@ from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
+from procession.tools.tool import Approver
 from procession.workflows.workflow import Workflow
 
 __all__ = ["Agent"]
@@ -67,6 +70,7 @@ class Agent:
         model_settings: Mapping[str, Any] | None = None,
         provider_options: Mapping[str, Any] | None = None,
         tool_concurrency: int = 10,
+        require_tool_approval: Approver = False,
         raise_on_tripwire: bool = False,
         stop_when: Condition | Sequence[Condition] | None = None,
         on_chunk: Callback | None = None,
@@ -86,8 +90,10 @@ class Agent:
         *instructions*, *tools* and the lists may be functions of the request context instead, plain or asynchronous,
         which are called for each request.
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
-        *stop_when* and the callbacks are those of :class:`~procession.agents.options.CallOptions`, for all calls that do
-        not give their own.  *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
+        *require_tool_approval* says whether a person must agree to tool calls: to all, or as a function of the arguments
+        and the tool's context says.  *stop_when* and the callbacks are those of
+        :class:`~procession.agents.options.CallOptions`, for all calls that do not give their own.
+        *max_processor_retries* is how often processors may send a step back; unset, a request for it stops the run.
         *thread_policy* is what a call does while another runs on its thread: it queues, is refused with ``ThreadBusy``, or
         cancels those before it.  Agents that share a *runtime* take turns with each other.
         With the *guard_mode* ``"concurrent"`` input guards that only check run beside the first model call, whose answer
@@ -116,6 +122,7 @@ class Agent:
             model_settings=model_settings,
             provider_options=provider_options,
             tool_concurrency=tool_concurrency,
+            require_tool_approval=require_tool_approval,
             raise_on_tripwire=raise_on_tripwire,
             stop_when=stop_when,
             **callbacks,
@@ -139,6 +146,7 @@ class Agent:
         self.model_settings = model_settings
         self.provider_options = provider_options
         self.tool_concurrency = tool_concurrency
+        self.require_tool_approval: Approver = require_tool_approval
         self.raise_on_tripwire = raise_on_tripwire
         self.stop_when = stop_when
         self.callbacks: dict[str, Any] = {name: each for name, each in callbacks.items() if each is not None}
@@ -255,6 +263,64 @@ class Agent:
             return await prepare(self, messages, options, emit=emit, streaming=True)
 
         return AgentStream(start, replay=replay)
+
+    # -- runs that wait for an answer
+
+    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult:
+        """
+        Go on with a suspended run: *answers* by the id of the tool call, those of the calls that go on now.
+
+        A call that needs approval is answered with ``{"approved": True}``, a suspended tool with what its
+        ``resume_schema`` asks for.  *options* are those of ``generate``; the run keeps its own, but what cannot be
+        written down (the request's values, tools, processors, models and functions of the call) is given again.
+
+        Raises what ``generate`` raises; ``InputError`` for a run that is not known or not this agent's, and for an answer
+        that does not fit: the run stays suspended; ``RunAlreadyClaimed`` where somebody else was first.
+        """
+        call = await prepare_resumed(self, run_id, answers, options, emit=None, streaming=False)
+        result = await call.run()
+        return call.unwrapped(result)
+
+    def resume_stream(
+        self, run_id: str, answers: Mapping[str, Any], *, replay: bool = True, **options: Any
+    ) -> AgentStream:
+        """
+        Do what ``resume`` does, chunk by chunk: ``async with agent.resume_stream(run_id, answers) as stream: ...``.
+        """
+
+        async def start(emit: Any) -> Call:
+            return await prepare_resumed(self, run_id, answers, options, emit=emit, streaming=True)
+
+        return AgentStream(start, replay=replay)
+
+    async def approve(self, run_id: str, tool_call_id: str | None = None, **options: Any) -> AgentResult:
+        """
+        Agree to a tool call, the only one that waits where none is named, and go on: see ``resume``.
+        """
+        return await self.resume(run_id, {await only_call(self, run_id, tool_call_id): {"approved": True}}, **options)
+
+    async def decline(
+        self, run_id: str, tool_call_id: str | None = None, *, reason: str | None = None, **options: Any
+    ) -> AgentResult:
+        """
+        Say no to a tool call, the only one that waits where none is named, and go on; the model is told the *reason*.
+        """
+        answer = declined(reason)
+        return await self.resume(run_id, {await only_call(self, run_id, tool_call_id): answer}, **options)
+
+    async def suspended(self, run_id: str) -> Sequence[SuspendedCall]:
+        """
+        Return the calls that a suspended run waits for, also where another process began it.
+
+        Raises ``InputError`` for a run that is not known or not this agent's, ``RunAlreadyClaimed`` for one that has ended.
+        """
+        return await suspended_calls(self, run_id)
+
+    async def cancel(self, run_id: str) -> None:
+        """
+        End a suspended run for good, without an answer; it must not be one that somebody is resuming.
+        """
+        await cancel_run(self, run_id)
 
     # -- what calls share
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from procession.errors import StepError
+from procession.errors import ApprovalError
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
 
@@ -18,7 +18,7 @@ async def needs_approval(tool: Tool[Any], of_the_run: Approver, args: Mapping[st
     """
     Ask the tool, then the agent or the call; only ``False`` of both lets the call pass.
 
-    Raises ``StepError`` where one of them raised: nobody knows then whether the tool may be run.
+    Raises ``ApprovalError`` where one of them raised: nobody knows then whether the tool may be run.
     """
     for rule in (tool.requires_approval, of_the_run):
         answer: Any = rule
@@ -28,7 +28,7 @@ async def needs_approval(tool: Tool[Any], of_the_run: Approver, args: Mapping[st
                 if hasattr(answer, "__await__"):
                     answer = await answer
             except Exception as error:
-                raise StepError(
+                raise ApprovalError(
                     f"whether tool {tool.name!r} needs approval could not be told: {type(error).__name__}"
                 ) from error
         if answer is not False:

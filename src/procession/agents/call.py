@@ -24,6 +24,7 @@ from procession.errors import (
     InputError,
     ProcessionError,
     RunCancelled,
+    RunError,
     StepError,
     TripwireError,
 )
@@ -39,7 +40,8 @@ from procession.runtime.run import RunResult
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Outcome, RequestScope
-from procession.tools.tool import Tool
+from procession.storage.base import JournalRow
+from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
 
 __all__ = ["Call", "prepare"]
@@ -64,6 +66,7 @@ class Caller(Protocol):
     model_settings: Mapping[str, Any] | None
     provider_options: Mapping[str, Any] | None
     tool_concurrency: int
+    require_tool_approval: Approver
     raise_on_tripwire: bool
     stop_when: Condition | Sequence[Condition] | None
     callbacks: dict[str, Any]
@@ -132,6 +135,20 @@ class Call:
             status, saved = "failed", "failed"
             error = _own_error(outcome.error)
             await state.send(ErrorChunk(error))
+        elif outcome.status == "suspended" and state.snapshot:
+            status, saved = "suspended", "suspended"
+            try:
+                await self.keep(state.snapshot)
+            except Exception as failure:  # there is nothing to resume, and so nothing is suspended
+                status, saved, error = "failed", "failed", _own_error(failure)
+                await state.send(ErrorChunk(error))
+        elif outcome.status == "suspended":
+            status, saved = "failed", "failed"
+            error = RunError(
+                f"run {state.scope.run_id} was suspended outside of a tool, where it cannot be resumed",
+                hint="ask for an answer in a tool: ToolContext.suspend(...)",
+            )
+            await state.send(ErrorChunk(error))
         elif outcome.status != "success":
             status, saved = "aborted", "cancelled"
             error = RunCancelled(f"run {state.scope.run_id} was cancelled")
@@ -145,8 +162,18 @@ class Call:
                 error = _own_error(failure)
                 await state.send(ErrorChunk(error))
         self.result = self._result(status, error)
-        await self._tell(self.result, finished=status in ("completed", "failed") and saved != "failed")
+        await self._tell(self.result, finished=status in ("completed", "failed", "suspended") and saved != "failed")
         return self.result
+
+    async def keep(self, snapshot: str) -> None:
+        """
+        Write down that the run is suspended.
+
+        Raises ``InputError`` where its id was used before, and what the store raises.
+        """
+        run_id = self.state.scope.run_id
+        if not await self.agent.runtime.store.add(JournalRow(run_id=run_id, owner=self.agent.id, data=snapshot)):
+            raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 
     def _trip(self, tripwire: TripwireInfo) -> None:
         """
@@ -185,6 +212,7 @@ class Call:
             left_behind=tuple(state.scope.left_behind),
             messages=() if blocked else tuple(state.messages.view("response")),
             error=error,
+            suspended=state.suspended if status == "suspended" else (),
         )
 
     async def _tell(self, result: AgentResult, *, finished: bool) -> None:
@@ -214,10 +242,16 @@ def _own_error(error: Exception) -> ProcessionError:
 
 
 async def prepare(
-    agent: Caller, messages: Any, given: Mapping[str, Any], *, emit: Emit | None, streaming: bool
+    agent: Caller,
+    messages: Any,
+    given: Mapping[str, Any],
+    *,
+    emit: Emit | None,
+    streaming: bool,
+    restored: MessageList | None = None,
 ) -> Call:
     """
-    Merge the agent's settings with the call's and lay out the messages.
+    Merge the agent's settings with the call's and lay out the messages, or take those *restored* of a suspended run.
 
     Raises ``InputError`` and ``DefinitionError`` for what cannot work.
     """
@@ -242,9 +276,10 @@ async def prepare(
     scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
     scope.resources["agent"] = agent
     instructions = options.get("instructions", agent.instructions)
-    if callable(instructions):
+    if restored is None and callable(instructions):
         instructions = await instructions_for(instructions, request_context)
-    message_list = _message_list(agent, messages, options, scope, instructions)
+    owner = _use_memory(agent, options, scope)
+    message_list = restored if restored is not None else _message_list(messages, options, owner, instructions)
     if not len(message_list) and "memory" not in scope.resources:
         raise InputError(
             f"agent {agent.id!r} was given no message to answer",
@@ -264,15 +299,17 @@ async def prepare(
         messages=message_list,
         emit=emit,
     )
+    state.options = options
     scope.resources["write_data"] = state.write_data
     scope.resources["send_signal"] = partial(send_signal, state)
     scope.resources["messages"] = message_list
     return Call(agent, state, agent.loop_of(pipelines), options)
 
 
-def _message_list(
-    agent: Caller, messages: Any, options: CallOptions, scope: RequestScope, instructions: Any
-) -> MessageList:
+def _use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tuple[str | None, str | None]:
+    """
+    Note which thread the request belongs to; returns the thread and the resource that own its messages, if any do.
+    """
     thread, resource = options.get("thread"), options.get("resource")
     in_use = agent.memory is not None and thread is not None
     if agent.memory is not None and (thread is None) != (resource is None):
@@ -286,7 +323,13 @@ def _message_list(
             if agent.memory is not None
             else MemoryUse(thread_id=thread, resource_id=resource)
         )
-    made = MessageList(thread_id=thread if in_use else None, resource_id=resource if in_use else None)
+    return (thread, resource) if in_use else (None, None)
+
+
+def _message_list(
+    messages: Any, options: CallOptions, owner: tuple[str | None, str | None], instructions: Any
+) -> MessageList:
+    made = MessageList(thread_id=owner[0], resource_id=owner[1])
     if instructions:
         made.add_system(instructions)
     context, system = options.get("context"), options.get("system")
@@ -323,6 +366,7 @@ def _settings(
         max_retries=limit,
         max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
         tool_concurrency=agent.tool_concurrency,
+        require_tool_approval=options.get("require_tool_approval", agent.require_tool_approval),
         streaming=streaming,
         stop_when=_conditions(options.get("stop_when", agent.stop_when)),
         **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),

@@ -13,33 +13,57 @@ from procession.agents.hook_steps import api_error, input_step, llm_request, llm
 from procession.agents.model_call import model_call
 from procession.agents.pipelines import Pipelines
 from procession.agents.state import LoopState
-from procession.agents.step_finish import continues, finish_run, finish_step, output_result
-from procession.agents.tool_calls import run_and_take, run_tools, take_results
+from procession.agents.step_finish import continues, finish_resumed, finish_run, finish_step, output_result
+from procession.agents.tool_calls import run_and_take, run_answered, run_tools, take_results
 from procession.processors.hooks import Hook
 from procession.steps.step import Step, StepKind
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["build_loop"]
+__all__ = ["build_loop", "build_tail"]
 
 
 def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopState]:
     """
     Return the loop of an agent as a workflow over its state.
     """
-
-    def hook(which: Hook, inline: Any) -> Step[Any, Any]:
-        taking_part = pipelines.get(which)
-        return Step(
-            id=which.value,
-            inline=inline if taking_part is not None else None,
-            kind="hook",
-            body=taking_part,
-            hooks=frozenset(),
-            description=(inline.__doc__ or "").strip() if inline is not None else "",
+    return (
+        create_workflow(agent_id, description="The agent loop.")
+        .then(
+            _hook(Hook.INPUT, process_input, pipelines) if pipelines.beside is None else _input_before(pipelines)
         )
+        .do_while(_one_step(pipelines), continues)
+        .then(_hook(Hook.OUTPUT_RESULT, output_result, pipelines))
+        .then(_step("finish", finish_run))
+        .commit()
+    )
+
+
+def build_tail(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopState]:
+    """
+    Return what is left of the loop for a run that was suspended: the rest of its step, then the loop as ever.
+    """
+    rest: Workflow[Any, Any] = (
+        create_workflow("resumed-step", description="The calls that were answered, and the end of their step.")
+        .then(_step("tool-calls", run_answered, "tool"))
+        .then(_step("step-finish", finish_resumed))
+        .commit()
+    )
+    return (
+        create_workflow(agent_id, description="The agent loop, from the suspended step on.")
+        .then(rest)
+        .do_while(_one_step(pipelines), continues)
+        .then(_hook(Hook.OUTPUT_RESULT, output_result, pipelines))
+        .then(_step("finish", finish_run))
+        .commit()
+    )
+
+
+def _one_step(pipelines: Pipelines) -> Workflow[Any, Any]:
+    def hook(which: Hook, inline: Any) -> Step[Any, Any]:
+        return _hook(which, inline, pipelines)
 
     hooked = pipelines.takes_results
-    one_step: Workflow[Any, Any] = (
+    return (
         create_workflow("step", description="One model call with its tools; sent back, it is made again.")
         .then(hook(Hook.INPUT_STEP, input_step))
         .then(hook(Hook.LLM_REQUEST, llm_request))
@@ -53,13 +77,17 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
         .then(_step("step-finish", finish_step))
         .commit()
     )
-    return (
-        create_workflow(agent_id, description="The agent loop.")
-        .then(hook(Hook.INPUT, process_input) if pipelines.beside is None else _input_before(pipelines))
-        .do_while(one_step, continues)
-        .then(hook(Hook.OUTPUT_RESULT, output_result))
-        .then(_step("finish", finish_run))
-        .commit()
+
+
+def _hook(which: Hook, inline: Any, pipelines: Pipelines) -> Step[Any, Any]:
+    taking_part = pipelines.get(which)
+    return Step(
+        id=which.value,
+        inline=inline if taking_part is not None else None,
+        kind="hook",
+        body=taking_part,
+        hooks=frozenset(),
+        description=(inline.__doc__ or "").strip() if inline is not None else "",
     )
 
 

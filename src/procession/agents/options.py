@@ -22,6 +22,7 @@ from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
+from procession.tools.tool import Approver
 
 __all__ = ["CallOptions", "check_settings", "checked_options"]
 
@@ -49,6 +50,8 @@ class CallOptions(TypedDict, total=False):
     """Messages that the model sees and that are neither input nor stored."""
     tools: Sequence[Any] | Mapping[str, Any]
     """Further tools; one with a name that the agent has takes its place."""
+    require_tool_approval: Approver
+    """Whether a person must agree to tool calls; a tool that asks for it itself needs it anyway."""
     tool_choice: Any
     active_tools: Sequence[str] | None
     model_settings: Mapping[str, Any]
@@ -163,6 +166,10 @@ def _is_guard_mode(value: Any) -> bool:
     return isinstance(value, str) and value in ("before", "concurrent")
 
 
+def _is_approver(value: Any) -> bool:
+    return isinstance(value, bool) or callable(value)
+
+
 def _is_names(value: Any) -> bool:
     return fault_of_names(value) is None
 
@@ -180,6 +187,8 @@ _POLICY = _Rule(lambda value: value in THREAD_POLICIES, '"queue", "reject" or "c
 _GUARD_MODE = _Rule(_is_guard_mode, 'it is "before" or "concurrent"')
 _BOOL = _Rule(_is_bool, "give True or False")
 
+_APPROVER = _Rule(_is_approver, "give True, False, or a function of the arguments and the context")
+
 _OF_A_CALL: Mapping[str, _Rule] = {
     "request_context": _Rule(_is_mapping, "give a RequestContext, or a mapping of names to values"),
     "thread": _Rule(_is_id, "give the id of a thread, as a text"),
@@ -191,6 +200,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "system": _SYSTEM,
     "context": _ELSEWHERE,
     "tools": _TOOLS,
+    "require_tool_approval": _APPROVER,
     "tool_choice": _Rule(_is_choice, '"auto", "none", "required", or {"type": "tool", "tool_name": "search"}'),
     "active_tools": _Rule(_is_names, NAMES_HINT),
     "model_settings": _MAPPING,
@@ -235,6 +245,7 @@ _OF_AN_AGENT: Mapping[str, _Rule] = {
     "provider_options": _Rule(_is_mapping_or_none, _MAPPING.hint),
     "tool_concurrency": _COUNT,
     "raise_on_tripwire": _BOOL,
+    "require_tool_approval": _APPROVER,
     "thread_policy": _POLICY,
     "runtime": _Rule(_is_runtime, "give a Runtime"),
     "stop_when": _Rule(_is_condition_or_none, _CONDITION.hint),

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from procession.errors import ProcessionError, TripwireError
+from procession.agents.suspended_call import SuspendedCall
+from procession.errors import ProcessionError, RunError, TripwireError
 from procession.messages.chunks import ResponseMetadata, ToolCall, ToolError, ToolResult, TripwireInfo
 from procession.messages.message import Message
 from procession.messages.usage import NO_USAGE, Usage
@@ -104,6 +105,8 @@ class AgentResult(Value, kw_only=True):
     """This turn's response."""
     warnings: Sequence[Any] = ()
     error: ProcessionError | None = None
+    suspended: Sequence[SuspendedCall] = ()
+    """The tool calls that a suspended run waits for."""
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -133,10 +136,14 @@ class AgentResult(Value, kw_only=True):
 
     def raise_for_status(self) -> AgentResult:
         """
-        Return the result, or raise what stopped the run: ``TripwireError`` or the run's error.
+        Return the result, or raise what stopped the run: ``TripwireError``, the run's error, or ``RunError`` where it
+        waits for an answer.
         """
         if self.error is not None:
             raise self.error
         if self.tripwire is not None:
             raise TripwireError(self.tripwire)
+        if self.suspended:
+            calls = ", ".join(f"{call.tool_call_id!r} of tool {call.tool_name!r}" for call in self.suspended)
+            raise RunError(f"run {self.run_id} waits for an answer to call {calls}", hint="await agent.resume(...)")
         return self

@@ -5,6 +5,7 @@ Resume: a suspended run goes on with answers, in this process or another one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot, restore
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.errors import InputError, RunAlreadyClaimed
+from procession.messages.shapes import is_form
 from procession.storage.base import JournalRow
 
 __all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls"]
@@ -52,14 +54,14 @@ class ResumedCall(Call):
                     failure = error
                 group.cancel_scope.cancel()
         except BaseException:  # the task is being cancelled
-            await self.claim.settle("aborted")
+            with suppress(Exception):
+                await self.claim.settle("aborted")
             raise
-        if result is not None and result.status == "suspended":
-            return result
-        failure = failure or self.claim.failure if result is None else None
-        await self.claim.settle("failed" if result is None else result.status)
         if result is None:
-            raise failure or self.claim.lost()
+            await self.claim.settle("failed")
+            raise failure or self.claim.failure or self.claim.lost()
+        if result.status != "suspended":
+            await self.claim.settle(result.status)
         return result
 
     async def keep(self, snapshot: str) -> None:
@@ -78,7 +80,13 @@ class ResumedCall(Call):
 
 
 async def prepare_resumed(
-    agent: Caller, run_id: str, answers: Mapping[str, Any], given: Mapping[str, Any], *, emit: Emit | None, streaming: bool
+    agent: Caller,
+    run_id: str,
+    answers: Mapping[str, Any],
+    given: Mapping[str, Any],
+    *,
+    emit: Emit | None,
+    streaming: bool,
 ) -> ResumedCall:
     """
     Check the answers, claim the run and lay out its state.
@@ -97,7 +105,10 @@ async def prepare_resumed(
         restore(call.state, snapshot)
         call.state.answers = answered
         for one in snapshot["suspended"]:
-            if isinstance(answered.get(one.tool_call_id), SuspendedCall) and one.tool_name not in call.state.settings.tools:
+            if (
+                isinstance(answered.get(one.tool_call_id), SuspendedCall)
+                and one.tool_name not in call.state.settings.tools
+            ):
                 raise InputError(
                     f"run {run_id} waits for tool {one.tool_name!r}, which agent {agent.id!r} does not have",
                     hint="resume it with an agent, or tools=, that has the tool",
@@ -172,12 +183,14 @@ async def _row(agent: Caller, run_id: str) -> JournalRow:
 def _answered(
     run_id: str, waiting: tuple[SuspendedCall, ...], answers: Mapping[str, Any]
 ) -> dict[str, SuspendedCall | Declined]:
-    if not isinstance(answers, Mapping) or not answers:  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not is_form(answers) or not answers:
         raise InputError("no answers were given", hint=f"answers by the call's id; run {run_id}: {_names(waiting)}")
     known = {call.tool_call_id: call for call in waiting}
     for tool_call_id in answers:
         if tool_call_id not in known:
-            raise InputError(f"run {run_id} does not wait for call {tool_call_id!r}", hint=f"it does for {_names(waiting)}")
+            raise InputError(
+                f"run {run_id} does not wait for call {tool_call_id!r}", hint=f"it does for {_names(waiting)}"
+            )
     return {tool_call_id: known[tool_call_id].answered(answer) for tool_call_id, answer in answers.items()}
 
 
@@ -190,7 +203,8 @@ def _merged(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, Any]) 
         raise InputError(
             f"run {run_id} was begun with {missing[0]}=, which is not kept", hint="give it again when resuming"
         )
-    return {**snapshot["options"], **given, "run_id": run_id}
+    again = {name: value for name, value in given.items() if value is not None}
+    return {**snapshot["options"], **again, "run_id": run_id}
 
 
 def _names(waiting: tuple[SuspendedCall, ...]) -> str:

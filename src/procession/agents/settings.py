@@ -11,7 +11,7 @@ from procession.agents.callbacks import Callback, Condition
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
-from procession.tools.tool import Tool
+from procession.tools.tool import Approver, Tool
 
 __all__ = ["DEFAULT_API_RETRIES", "DEFAULT_MAX_STEPS", "RunSettings", "merged"]
 
@@ -44,6 +44,8 @@ class RunSettings(Value, kw_only=True):
     """How often processors may send a step back; ``None`` for never (D14)."""
     max_api_retries: int = 0
     tool_concurrency: int = 10
+    require_tool_approval: Approver = False
+    """Whether a person must agree to tool calls whose tools do not ask for it themselves."""
     streaming: bool = False
     """Whether the caller reads the answer as it comes."""
     on_chunk: Callable[[Chunk], Any] | None = None

@@ -18,6 +18,7 @@ from procession.agents.suspended_call import SuspendedCall
 from procession.errors import MessageError
 from procession.messages.chunks import TextDelta
 from procession.messages.serial import from_data, to_data
+from procession.messages.shapes import is_dict
 from procession.messages.value import Value
 from procession.processors.violation import Violation
 
@@ -29,7 +30,9 @@ FORMAT = 1
 _AGAIN = frozenset({"abort_signal", "context", "instructions", "run_id", "system"})
 """Options that concern the beginning of a run, or this process alone: nothing is lost with them."""
 
-_COUNTERS = ("step_number", "retries", "api_retries", "own_retries", "step_texts_stale", "response_id", "sealed")
+_COUNTERS = (
+    "step_number", "retries", "api_retries", "own_retries", "noted", "step_texts_stale", "response_id", "sealed",
+)  # fmt: skip
 
 
 def write_snapshot(state: LoopState) -> str:
@@ -123,9 +126,8 @@ def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(_is_plain(each) for each in cast("list[Any]", value))
-    if isinstance(value, dict):
-        entries = cast("dict[Any, Any]", value)
-        return all(isinstance(key, str) and _is_plain(each) for key, each in entries.items())
+    if is_dict(value):
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
     return value is None or type(value) in (str, int, float, bool)
 
 

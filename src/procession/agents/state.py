@@ -4,7 +4,7 @@ LoopState: what goes round the agent loop, and Attempt, one try at one step.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from procession.agents.collector import Collector
@@ -12,6 +12,7 @@ from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
 from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
+from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.errors import ModelError, StepError
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, DataChunk, ErrorChunk, Start, TripwireChunk, TripwireInfo
@@ -34,6 +35,7 @@ __all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState", "tel
 
 FEEDBACK_TAG = "processor-retry-feedback"
 NOTE_TAG = "iteration-feedback"
+_NO_OPTIONS: Mapping[str, Any] = {}
 _STEP_START: tuple[Part, ...] = (StepStartPart(),)
 
 
@@ -94,6 +96,7 @@ class LoopState:
 
     __slots__ = (
         "_usages",
+        "answers",
         "api_retries",
         "attempt",
         "chain",
@@ -109,20 +112,24 @@ class LoopState:
         "noted",
         "on_chunk",
         "on_step_finish",
+        "options",
         "own_retries",
         "pipelines",
         "prompts",
+        "refused",
         "rejected",
         "response_id",
         "retries",
         "scope",
         "sealed",
         "settings",
+        "snapshot",
         "specs",
         "started",
         "step_number",
         "step_texts_stale",
         "steps",
+        "suspended",
         "system",
         "system_seen",
         "tripwire",
@@ -180,6 +187,16 @@ class LoopState:
         self.step_texts_stale = False
         self.guards: GuardsOut | None = None
         """The input guards that have not passed yet, where they run beside the model call."""
+        self.options: Mapping[str, Any] = _NO_OPTIONS
+        """What the call said differently from the agent."""
+        self.suspended: tuple[SuspendedCall, ...] = ()
+        """The tool calls that wait for somebody."""
+        self.answers: Mapping[str, SuspendedCall | Declined] = _NO_OPTIONS
+        """What a resumed run was given for them."""
+        self.refused: Exception | None = None
+        """Why an answer was not taken after all."""
+        self.snapshot = ""
+        """The run as it is kept while it is suspended."""
         self.specs: tuple[Any, Any, tuple[ToolSpec, ...]] | None = None
         """Which tools, and which of them active, the model was last told of, and what it was told."""
 

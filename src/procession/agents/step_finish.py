@@ -10,15 +10,17 @@ from procession.agents.answer import answered
 from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, told
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
+from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
 from procession.agents.tool_calls import pending
+from procession.ids import new_id
 from procession.messages.chunks import Finish, StepFinish
 from procession.messages.message import Message
 from procession.messages.parts import StepStartPart, TextPart
 from procession.processors.payloads import OutputResultPayload
 from procession.steps.step import InlineRun
 
-__all__ = ["continues", "finish_step", "output_result", "refresh_texts"]
+__all__ = ["continues", "finish_resumed", "finish_step", "output_result", "refresh_texts"]
 
 _LAST = frozenset({"stop", "error", "length", "content-filter"})
 _NO_TOOLS = frozenset({"error", "length", "content-filter"})
@@ -63,6 +65,20 @@ async def _ask_to_go_on(state: LoopState, callback: Callback, step: AgentStep) -
         state.finished = True
     elif not state.finished:
         state.note = feedback
+
+
+async def finish_resumed(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Accept a step that was suspended; what the run says from now on is a message of its own.
+    """
+    await finish_step(state, run, path)
+    if not state.finished:
+        answer = state.messages.get_by_id(state.response_id)
+        if answer is not None and not ends_on_border(answer):  # by which the steps' texts are told apart
+            state.messages.append_response((StepStartPart(),), message_id=state.response_id)
+        state.sealed = (*state.sealed, state.response_id)
+        state.response_id = new_id()
+    return state
 
 
 def _calls_tools(step: AgentStep) -> bool:

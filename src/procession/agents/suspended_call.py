@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from procession.errors import InputError
 from procession.messages.value import Value
 from procession.tools.answers import check_answer
 

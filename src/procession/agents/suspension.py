@@ -4,7 +4,7 @@ The end of a run that waits for an answer: the reader is told of each question, 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from procession.agents.snapshot import write_snapshot
 from procession.agents.state import LoopState
@@ -49,14 +49,14 @@ async def _ask(state: LoopState, call: SuspendedCall) -> SuspendedCall:
     """
     Put the question to the reader, past the stream's processors, and return the call as they let it be seen.
     """
-    where: tuple[Any, ...] = (call.tool_call_id, call.tool_name, call.args)
+    id, name, args = call.tool_call_id, call.tool_name, call.args
     chunk: ToolCallApproval | ToolCallSuspended
     if call.kind == "approval":
-        approval = Approval(call.tool_call_id)
-        state.messages.update_tool_call(ToolCallPart(*where, state="approval-requested", approval=approval))
-        chunk = ToolCallApproval(*where, APPROVAL_SCHEMA)
+        approval = Approval(id)
+        state.messages.update_tool_call(ToolCallPart(id, name, args, "approval-requested", approval=approval))
+        chunk = ToolCallApproval(id, name, args, APPROVAL_SCHEMA)
     else:
-        chunk = ToolCallSuspended(*where, call.payload, call.resume_schema)
+        chunk = ToolCallSuspended(id, name, args, call.payload, call.resume_schema)
     if not state.heard:
         return call
     for out in await state.deliver(chunk):

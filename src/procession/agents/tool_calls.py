@@ -5,22 +5,27 @@ Tool calls: the tools of one step run at the same time, their results are taken 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from procession.agents.approval import needs_approval
 from procession.agents.hook_steps import run_hook
 from procession.agents.state import Attempt, LoopState
-from procession.errors import ToolArgumentsError
-from procession.messages.chunks import ToolCall, ToolError, ToolResult
-from procession.messages.parts import ToolCallPart
+from procession.agents.suspended_call import Declined, SuspendedCall
+from procession.agents.suspension import park
+from procession.errors import ApprovalError, ToolArgumentsError
+from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
+from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolResultPayload
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
+from procession.steps.signals import Suspend
 from procession.steps.step import InlineRun
+from procession.tools.answers import Question
 from procession.tools.context import ToolContext
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
-__all__ = ["pending", "run_and_take", "run_tools", "take_results"]
+__all__ = ["pending", "run_and_take", "run_answered", "run_tools", "take_results"]
 
 
 class ToolOutcome:
@@ -28,7 +33,7 @@ class ToolOutcome:
     What one tool call came to, before any processor saw it.
     """
 
-    __slots__ = ("call", "error", "is_error", "pending", "result", "tool")
+    __slots__ = ("call", "denied", "error", "is_error", "pending", "result", "tool", "waiting")
 
     def __init__(
         self,
@@ -38,6 +43,7 @@ class ToolOutcome:
         error: str | None = None,
         is_error: bool = False,
         pending: bool = False,
+        waiting: SuspendedCall | None = None,
     ) -> None:
         self.call = call
         self.tool = tool
@@ -45,7 +51,11 @@ class ToolOutcome:
         self.error = error
         self.is_error = is_error
         self.pending = pending
-        """Whether the caller runs the tool: there is no result yet."""
+        """Whether there is no result yet: the caller runs the tool, or somebody is waited for."""
+        self.waiting = waiting
+        """What the run is to be suspended for."""
+        self.denied: Declined | None = None
+        """Why the tool was not run, where somebody said so."""
 
 
 async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -93,10 +103,53 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
         taken: list[ToolResult | ToolError] = []
         attempt.step.tool_results = taken
         await _take(state, run, path, outcome, taken)
+    elif outcome.waiting is not None:
+        await park(state, [outcome.waiting])
     return state
 
 
-async def _run(state: LoopState, attempt: Attempt, call: ToolCall, run: InlineRun, path: str) -> ToolOutcome:
+async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState:
+    """
+    Run the tools whose calls were answered, and take their results; the others of the step were dealt with before.
+    """
+    attempt = state.attempt
+    assert attempt is not None  # a suspended run has one
+    if state.heard:
+        await state.send(Start(state.scope.run_id, state.response_id, state.settings.agent_id))
+    if state.chain is not None:
+        state.chain.begin(step_number=state.step_number, steps=state.seen_steps(), retry_count=state.retries)
+    waiting = {one.tool_call_id: one for one in state.suspended}
+    calls = [call for call in attempt.step.tool_calls if not call.provider_executed]
+    results: list[Any] = [None] * len(calls)
+
+    async def one(index: int) -> None:
+        call = calls[index]
+        answer = state.answers.get(call.tool_call_id)
+        if isinstance(answer, Declined):
+            results[index] = ToolOutcome(call, state.settings.tools.get(call.tool_name))
+            results[index].denied = answer
+        elif answer is not None:
+            results[index] = await _run(state, attempt, call, run, path, answer)
+        elif call.tool_call_id in waiting:
+            results[index] = ToolOutcome(call, None, pending=True, waiting=waiting[call.tool_call_id])
+        else:
+            tool = state.settings.tools.get(call.tool_name)
+            if tool is not None and tool.client_side:
+                results[index] = ToolOutcome(call, tool, pending=True)
+
+    await Pool(one, len(calls), state.settings.tool_concurrency).run(GRACE)
+    attempt.outcomes = [outcome for outcome in results if outcome is not None]
+    return await _take_all(state, run, path, attempt, [*attempt.step.tool_results])
+
+
+async def _run(
+    state: LoopState,
+    attempt: Attempt,
+    call: ToolCall,
+    run: InlineRun,
+    path: str,
+    resumed: SuspendedCall | None = None,
+) -> ToolOutcome:
     tools: Mapping[str, Tool[Any]] = attempt.using.tools
     tool = tools.get(call.tool_name)
     active = attempt.using.active_tools
@@ -113,14 +166,55 @@ async def _run(state: LoopState, attempt: Attempt, call: ToolCall, run: InlineRu
         emit=state.write_data,
         caller=run.call,
         path=path,
+        answers=resumed.answers if resumed is not None else (),
     )
     try:
-        # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
-        return ToolOutcome(call, tool, json_value(await tool.run(call.args, context)))
+        if tool.requires_approval is not False or state.settings.require_tool_approval is not False:
+            if resumed is None or not (resumed.approved or resumed.answers):
+                args = tool.read_arguments(call.args)  # nobody is asked about a call that cannot be run
+                if await needs_approval(tool, state.settings.require_tool_approval, args, context):
+                    return _waiting(call, tool, "approval", context, None)
+        result = await tool.run(call.args, context)
+        if context.question is None:
+            # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
+            return ToolOutcome(call, tool, json_value(result))
+    except ApprovalError:
+        raise
     except ToolArgumentsError as error:
         return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
     except Exception as error:
-        return ToolOutcome(call, tool, error=str(error) or type(error).__name__)
+        if context.question is None:
+            return ToolOutcome(call, tool, error=str(error) or type(error).__name__)
+    except (Suspend, BaseExceptionGroup) as raised:
+        if context.question is None and isinstance(raised, Suspend):
+            told = f"{call.tool_name} asked for an answer inside of what it runs, where none can be given."
+            return ToolOutcome(call, tool, error=told)
+        if context.question is None:
+            raise
+    state.refused = context.refused or state.refused
+    return _waiting(call, tool, "suspended", context, resumed)
+
+
+def _waiting(
+    call: ToolCall,
+    tool: Tool[Any],
+    kind: Literal["approval", "suspended"],
+    context: ToolContext,
+    resumed: SuspendedCall | None,
+) -> ToolOutcome:
+    question = context.question or Question()
+    asked = SuspendedCall(
+        tool_call_id=call.tool_call_id,
+        tool_name=call.tool_name,
+        args=call.args,
+        kind=kind,
+        payload=question.payload,
+        resume_schema=question.resume_schema,
+        label=question.label,
+        approved=resumed is not None and resumed.approved,
+        answers=tuple(context.answered),
+    )
+    return ToolOutcome(call, tool, pending=True, waiting=asked)
 
 
 async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -129,13 +223,25 @@ async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState
     and to the reader.
     """
     attempt = state.attempt
-    if attempt is None:
-        return state
-    taken: list[ToolResult | ToolError] = []
+    return state if attempt is None else await _take_all(state, run, path, attempt, [])
+
+
+async def _take_all(
+    state: LoopState, run: InlineRun, path: str, attempt: Attempt, taken: list[ToolResult | ToolError]
+) -> LoopState:
+    earlier = len(taken)
     attempt.step.tool_results = taken
+    waiting: list[SuspendedCall] = []
     for outcome in attempt.outcomes:
         if not outcome.pending:
             await _take(state, run, path, outcome, taken)
+        elif outcome.waiting is not None:
+            waiting.append(outcome.waiting)
+    if earlier:
+        order = [call.tool_call_id for call in attempt.step.tool_calls]
+        taken.sort(key=lambda result: order.index(result.tool_call_id))
+    if waiting:
+        await park(state, waiting)
     return state
 
 
@@ -143,8 +249,9 @@ async def _take(
     state: LoopState, run: InlineRun, path: str, outcome: ToolOutcome, taken: list[ToolResult | ToolError]
 ) -> None:
     call = outcome.call
-    failed = outcome.error is not None
-    value = outcome.error if failed else outcome.result
+    denied: Declined | None = outcome.denied
+    failed = outcome.error is not None or denied is not None
+    value = outcome.result if not failed else denied.reason if denied is not None else outcome.error
     if state.pipelines.takes_results and (not failed or state.pipelines.tells_tool_errors):
         payload = ToolResultPayload(
             state.messages,
@@ -159,6 +266,9 @@ async def _take(
         )
         await run_hook(state, run, path, payload)
         value = payload.result
+    if denied is not None:
+        await _deny(state, call, value)
+        return
     chunk: ToolResult | ToolError
     output = None
     if not failed and outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
@@ -184,6 +294,15 @@ async def _take(
     for out in await state.deliver(chunk):
         if isinstance(out, (ToolResult, ToolError)):
             taken.append(out)
+
+
+async def _deny(state: LoopState, call: ToolCall, reason: Any) -> None:
+    text = reason if isinstance(reason, str) else None
+    approval = Approval(call.tool_call_id, False, text)
+    part = ToolCallPart(call.tool_call_id, call.tool_name, call.args, "output-denied", approval=approval)
+    state.messages.update_tool_call(part)
+    if state.heard:
+        await state.deliver(ToolOutputDenied(call.tool_call_id, call.tool_name, call.args, text))
 
 
 def pending(outcomes: Sequence[ToolOutcome]) -> bool:

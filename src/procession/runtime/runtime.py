@@ -21,6 +21,8 @@ from procession.runtime.walk import call, plan_of
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import GRACE, RequestScope
 from procession.steps.step import SupportsStep
+from procession.storage.base import JournalStore
+from procession.storage.memory import InMemoryJournal
 
 __all__ = ["Runtime", "run", "run_sync"]
 
@@ -54,7 +56,7 @@ class Runtime:
 
     def __init__(
         self,
-        store: Any = None,
+        store: JournalStore | None = None,
         *,
         engine: Engine | None = None,
         grace: float = GRACE,
@@ -63,15 +65,15 @@ class Runtime:
         development: bool = False,
     ) -> None:
         """
-        Make a runtime; *store* is where its things are kept.
+        Make a runtime; *store* is where suspended runs are kept, by default in memory.
 
         Raises ``DefinitionError`` for times and limits that cannot be.
         """
         for name, value, least in (("grace", grace, 0), ("background_limit", background_limit, 1), ("drain", drain, 0)):
             if value < least:
                 raise DefinitionError(f"Runtime has {name}={value!r}", hint=f"it is {least} or more")
-        self.store = store
-        """Where the runtime's things are kept, for those who ask; ``None`` keeps nothing."""
+        self.store: JournalStore = store if store is not None else InMemoryJournal()
+        """Where suspended runs are kept: in memory, unless something else was given."""
         self.engine: Engine = engine if engine is not None else LocalEngine()
         self.grace = grace
         self.background_limit = background_limit

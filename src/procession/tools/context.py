@@ -109,6 +109,20 @@ class ToolContext:
         """
         return ToolWriter(self, self._emit if self._emit is not None else self.scope.emit)
 
+    def begin_again(self) -> None:
+        """
+        Another attempt begins: the tool asks its questions anew.
+        """
+        self.attempt += 1
+        self._asked = 0
+
+    @property
+    def answered(self) -> Sequence[Any]:
+        """
+        The answers that the tool has taken, in the order of its questions.
+        """
+        return self._answers[: self._asked - (self.question is not None)]
+
     @property
     def resumed(self) -> bool:
         """

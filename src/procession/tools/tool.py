@@ -141,7 +141,7 @@ class Tool(Value, Generic[Out], kw_only=True):
                 from anyio import sleep
 
                 await sleep(delay)
-            ctx.attempt += 1
+            ctx.begin_again()
         return await self._attempt(given, ctx)
 
     async def _attempt(self, args: Mapping[str, Any], ctx: ToolContext) -> Out:

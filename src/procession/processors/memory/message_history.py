@@ -84,6 +84,14 @@ class MessageHistory(Processor):
         if use is not None and use.enabled and not use.read_only:
             self._mark(ctx.scope, use, ctx.message_list).complete = True
 
+    def keep(self, scope: RequestScope, messages: MessageList) -> None:
+        """
+        Mark the turn to be saved as it stands, for a run that is suspended.
+        """
+        use = _use_of(scope)
+        if use is not None and use.enabled and not use.read_only:
+            self._mark(scope, use, messages)
+
     def _mark(self, scope: RequestScope, use: MemoryUse, messages: MessageList) -> HistoryMark:
         key = ("history-mark", id(self.storage))  # two histories of one store save a turn once
         mark = scope.resources.get(key)
@@ -118,7 +126,7 @@ class HistoryMark:
         if messages is None:
             return
         kept: list[Message] = []
-        if outcome in ("completed", "model_failed") and self.complete:
+        if outcome == "suspended" or (outcome in ("completed", "model_failed") and self.complete):
             kept = [*messages.view("input"), *messages.view("response")]
         elif outcome == "blocked" and self._policy != "none":
             kept = list(messages.view("input"))

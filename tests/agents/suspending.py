@@ -1,0 +1,53 @@
+"""What the tests of suspended runs share: both ways to resume, a tool that must be approved, one that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.agents.kit import Seen
+
+from procession.agents.agent import Agent
+from procession.errors import ProcessionError
+from procession.models.model import ModelRequest
+from procession.testing.recorder import record
+from procession.tools.context import ToolContext
+from procession.tools.tool import Tool
+
+
+async def go_on(agent: Agent, way: str, run_id: str, answers: Any, **options: Any) -> Seen:
+    """Resume a run by ``resume`` or ``resume_stream`` and return what a caller sees."""
+    seen = Seen()
+    try:
+        if way == "generate":
+            seen._result = await agent.resume(run_id, answers, on_chunk=seen.chunks.append, **options)
+        else:
+            async with agent.resume_stream(run_id, answers, **options) as stream:
+                seen.chunks = await record(stream.full_stream)
+                seen._result = await stream.result()
+    except ProcessionError as error:
+        seen.error = error
+    return seen
+
+
+def doing(
+    name: str, calls: list[Any], act: Callable[[Any, ToolContext], Any] | None = None, **options: Any
+) -> Tool[Any]:
+    """Return a tool that notes what it is called with, and does *act*."""
+
+    async def execute(args: Any, ctx: ToolContext) -> Any:
+        calls.append((name, args))
+        result = act(args, ctx) if act is not None else f"{name} done"
+        return await result if hasattr(result, "__await__") else result
+
+    return Tool(name=name, parameters={"type": "object"}, execute=execute, **options)
+
+
+def told(request: ModelRequest) -> list[Any]:
+    """Return what a model was told of the tools' results."""
+    return [
+        part.output["value"]  # type: ignore[union-attr]
+        for message in request.messages
+        if message.role == "tool"
+        for part in message.content
+    ]
