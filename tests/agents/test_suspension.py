@@ -254,16 +254,13 @@ async def test_of_two_resumes_one_wins(kind: str, tmp_path: Any) -> None:
 
     rounds = 100 if kind == "memory" else 20
     store = InMemoryJournal() if kind == "memory" else SQLiteJournal(tmp_path / "runs.db")
-    agent = Agent(
-        "asker", model=FakeModel([CALL, "Done."] * rounds), tools=[doing("act", [], act)], runtime=Runtime(store)
-    )
     lost = 0
     for number in range(rounds):
-        agent.model = FakeModel([CALL, "Done."])
+        agent = Agent("asker", model=FakeModel([CALL, "Done."]), tools=[doing("act", [], act)], runtime=Runtime(store))
         first = await agent.generate("Hi")
         results: list[Any] = []
 
-        async def one(run_id: str = first.run_id, results: list[Any] = results) -> None:
+        async def one(agent: Agent = agent, run_id: str = first.run_id, results: list[Any] = results) -> None:
             try:
                 results.append(await agent.resume(run_id, {"c1": "go"}))
             except RunAlreadyClaimed as error:

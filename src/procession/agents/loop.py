@@ -28,9 +28,7 @@ def build_loop(agent_id: str, pipelines: Pipelines) -> Workflow[LoopState, LoopS
     """
     return (
         create_workflow(agent_id, description="The agent loop.")
-        .then(
-            _hook(Hook.INPUT, process_input, pipelines) if pipelines.beside is None else _input_before(pipelines)
-        )
+        .then(_hook(Hook.INPUT, process_input, pipelines) if pipelines.beside is None else _input_before(pipelines))
         .do_while(_one_step(pipelines), continues)
         .then(_hook(Hook.OUTPUT_RESULT, output_result, pipelines))
         .then(_step("finish", finish_run))

@@ -93,7 +93,8 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
     state.started = True
     step = state.steps[-1]
-    attempt = state.attempt = Attempt(state.settings, step, snapshot["before"])
+    using = state.settings.replace(active_tools=None)  # the calls that wait were allowed when they were made
+    attempt = state.attempt = Attempt(using, step, snapshot["before"])
     attempt.said = snapshot["said"]
     attempt.collector = _collected(step)
 

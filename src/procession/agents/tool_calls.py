@@ -4,7 +4,7 @@ Tool calls: the tools of one step run at the same time, their results are taken 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from procession.agents.approval import needs_approval
@@ -76,14 +76,18 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
     async def one(index: int) -> None:
         results[index] = await _run(state, attempt, calls[index], run, path)
 
+    await _together(state, calls, one)
+    attempt.outcomes = results
+    return state
+
+
+async def _together(state: LoopState, calls: Sequence[ToolCall], one: Callable[[int], Awaitable[None]]) -> None:
     pool = Pool(one, len(calls), state.settings.tool_concurrency)
     try:
         await pool.run(state.scope.grace)
     finally:
         if pool.busy:
             leave(state.scope, ", ".join(f"tool {calls[index].tool_name!r}" for index in pool.running()), pool)
-    attempt.outcomes = results
-    return state
 
 
 async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -137,7 +141,7 @@ async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState
             if tool is not None and tool.client_side:
                 results[index] = ToolOutcome(call, tool, pending=True)
 
-    await Pool(one, len(calls), state.settings.tool_concurrency).run(GRACE)
+    await _together(state, calls, one)
     attempt.outcomes = [outcome for outcome in results if outcome is not None]
     return await _take_all(state, run, path, attempt, [*attempt.step.tool_results])
 
