@@ -16,7 +16,7 @@ from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot, restore
 from procession.agents.suspended_call import Declined, SuspendedCall
-from procession.errors import InputError, RunAlreadyClaimed
+from procession.errors import InputError, RunAlreadyClaimed, ThreadBusy
 from procession.messages.shapes import is_form
 from procession.storage.base import JournalRow
 
@@ -57,6 +57,9 @@ class ResumedCall(Call):
             with suppress(Exception):
                 await self.claim.settle("aborted")
             raise
+        if isinstance(failure, ThreadBusy):  # it has not had its turn
+            await self.claim.release()
+            raise failure
         if result is None:
             await self.claim.settle("failed")
             raise failure or self.claim.failure or self.claim.lost()
