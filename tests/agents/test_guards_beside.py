@@ -9,6 +9,7 @@ import anyio.lowlevel
 import pytest
 from tests.agents.guards_kit import GUARD_DOES, RacedModel, RacingGuard, raced
 from tests.agents.kit import WAYS, ask, at, counted_tool
+from tests.agents.suspending import doing, go_on
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorError
@@ -300,3 +301,24 @@ async def test_a_guard_that_hangs_meets_its_timeout(way: str) -> None:
     seen = await ask(agent, way)
     assert types(seen.chunks) == ["tripwire"]
     assert seen.tripwire.metadata == {"kind": "guard_timeout"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_resumed_run_runs_no_guard_again(way: str) -> None:
+    """Guards beside the first model call have passed once a tool may suspend: resumed, the run asks none again."""
+
+    def act(args: Any, ctx: Any) -> Any:
+        return ctx.suspend({"question": "Go on?"})
+
+    guard = RacingGuard("passes", anyio.lowlevel.checkpoint)
+    agent = Agent(
+        "bot",
+        model=FakeModel([call_tool("act", id="c1"), say("done")]),
+        tools=[doing("act", [], act)],
+        input_processors=[guard],
+        guard_mode="concurrent",
+    )
+    asked = await ask(agent, way)
+    assert asked.result.status == "suspended" and guard.calls == 1
+    resumed = await go_on(agent, way, asked.result.run_id, {"c1": "yes"})
+    assert resumed.result.final_text == "done" and guard.calls == 1
