@@ -196,7 +196,7 @@ async def _run(case: Case, way: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _sent_back(chunk: Any) -> bool:
-    return chunk.type == "step-finish" and chunk.reason == "retry"
+    return chunk.type == "step-finish" and bool(chunk.reason == "retry")
 
 
 def _blocked_in_a_stream(case: Case, outcome: dict[str, Any]) -> bool:
