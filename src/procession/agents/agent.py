@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import anyio
-
 from procession.agents.call import Call, prepare
 from procession.agents.callbacks import Callback, Condition
 from procession.agents.loop import build_loop
@@ -27,6 +25,7 @@ from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.runtime.runtime import Runtime
+from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
@@ -243,13 +242,15 @@ class Agent:
 
     def generate_sync(self, messages: Any, **options: Any) -> AgentResult:
         """
-        Do what ``generate`` does, from code that is not asynchronous.
+        Do what ``generate`` does, from code that is not asynchronous; in a worker thread too.
+
+        Raises ``RunError`` where an event loop is running in this thread already.
         """
 
         async def main() -> AgentResult:
             return await self.generate(messages, **options)
 
-        return anyio.run(main)
+        return run_to_end(main, name="generate_sync", instead="await generate() instead")
 
     def stream(self, messages: Any, *, replay: bool = True, **options: Any) -> AgentStream:
         """

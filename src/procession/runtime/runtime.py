@@ -8,8 +8,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import anyio
-
 from procession.errors import DefinitionError, RunError
 from procession.ids import new_id
 from procession.runtime.background import BackgroundGroup
@@ -18,6 +16,7 @@ from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.state import RunState
 from procession.runtime.walk import call, plan_of
+from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import GRACE, RequestScope
 from procession.steps.step import SupportsStep
@@ -216,17 +215,11 @@ def run_sync(
     >>> run_sync(create_workflow("loud", str).then(shout).commit(), "hello").unwrap()
     'HELLO'
     """
-    try:
-        anyio.get_current_task()
-    except RuntimeError:  # there is no event loop, as it should be
-        pass
-    else:
-        raise RunError("run_sync() was called inside a running event loop", hint="there, await run() instead")
 
     async def main() -> RunResult[Out]:
         return await run(workflow, value, request_context=request_context)
 
-    return anyio.run(main, backend=backend)
+    return run_to_end(main, name="run_sync", instead="await run() instead", backend=backend)
 
 
 _runtime: Runtime | None = None

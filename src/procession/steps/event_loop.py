@@ -5,16 +5,20 @@ The event loop, whichever it is: what is cheaper said to asyncio itself, and wha
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+
+from procession.errors import RunError
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["asyncio_loop", "begin_task", "cancel_scope", "running_loop"]
+__all__ = ["asyncio_loop", "begin_task", "cancel_scope", "run_to_end", "running_loop"]
+
+Out = TypeVar("Out")
 
 
 def asyncio_loop() -> asyncio.AbstractEventLoop | None:
@@ -56,6 +60,17 @@ def running_loop() -> object | None:
     except RuntimeError:
         return None
     return token
+
+
+def run_to_end(main: Callable[[], Awaitable[Out]], *, name: str, instead: str, backend: str = "asyncio") -> Out:
+    """
+    Run *main* in an event loop of its own, for a door *name* that plain code calls.
+
+    Raises ``RunError`` where an event loop is running in this thread already, saying what to do *instead*.
+    """
+    if running_loop() is not None:
+        raise RunError(f"{name}() was called inside a running event loop", hint=f"there, {instead}")
+    return anyio.run(main, backend=backend)
 
 
 def begin_task(
