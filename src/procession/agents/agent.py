@@ -22,6 +22,7 @@ from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
+from procession.processors.development import developing
 from procession.processors.memory.memory import Memory
 from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.runtime.runtime import Runtime
@@ -349,17 +350,18 @@ class Agent:
                 return given
             return () if callable(configured) else configured
 
-        made = Pipelines(
-            self.id,
-            input=own(self.input_processors, input),
-            output=own(self.output_processors, output),
-            error=own(self.error_processors, error),
-            before=self.memory.input_processors() if self.memory is not None else (),
-            after=self.memory.output_processors() if self.memory is not None else (),
-            prepare_step=prepare_step,
-            default_error=(PrefillErrorHandler(),) if self.prefill_error_handler else (),
-            guard_mode=mode,
-        )
+        with developing(self.runtime.development):
+            made = Pipelines(
+                self.id,
+                input=own(self.input_processors, input),
+                output=own(self.output_processors, output),
+                error=own(self.error_processors, error),
+                before=self.memory.input_processors() if self.memory is not None else (),
+                after=self.memory.output_processors() if self.memory is not None else (),
+                prepare_step=prepare_step,
+                default_error=(PrefillErrorHandler(),) if self.prefill_error_handler else (),
+                guard_mode=mode,
+            )
         if ours:
             self._in_other_mode = made
         return made

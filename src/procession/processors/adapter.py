@@ -8,8 +8,6 @@ decided is read from its context, so that it counts even where the hook's own co
 from __future__ import annotations
 
 import inspect
-import sys
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,8 +19,9 @@ from procession.processors.apply import apply_result
 from procession.processors.check_only import checked_call
 from procession.processors.context import HookContext, Replaced, tell
 from procession.processors.contexts import CONTEXTS
+from procession.processors.development import in_development, watched
 from procession.processors.hooks import Hook
-from procession.processors.log import log_once, log_skipped
+from procession.processors.log import log_skipped
 from procession.processors.protocols import hook_methods, option
 from procession.processors.time_limit import limited_hook
 from procession.processors.violation import GuardOutcome, Violation
@@ -32,9 +31,6 @@ from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.step import InlineRun, Step
 
 __all__ = ["HookCaller", "left_out", "processor_step", "report_failure"]
-
-SLOW_PLAIN_HOOK = 0.05
-"""Seconds after which a plain hook is warned about in development mode (D6)."""
 
 
 def processor_step(owner: Any) -> Step[Any, Any]:
@@ -91,15 +87,16 @@ class HookCaller:
             raise ProcessorDefinitionError(
                 f"processor {owner.id!r} has on_error={option(owner, 'on_error')!r}", hint='it is "stop" or "skip"'
             )
+        if in_development():
+            for hook, method in self.methods.items():
+                self.methods[hook] = watched(
+                    owner, hook, method, is_async=self.is_async[hook], blocking=bool(option(owner, "blocking"))
+                )
         if option(owner, "blocking"):
             for hook, method in self.methods.items():
                 if not self.is_async[hook]:
                     self.methods[hook] = _in_thread(method)
                     self.is_async[hook] = True
-        elif sys.flags.dev_mode:
-            for hook, method in self.methods.items():
-                if not self.is_async[hook]:
-                    self.methods[hook] = _timed(owner.id, hook, method)
         self.flush: Callable[[Any], Any] | None = getattr(owner, "flush_output_stream", None)
         """Lets go of what the processor holds back of a stream, if it does; what it returns may have to be awaited."""
         if self.timeout is not None:
@@ -286,17 +283,5 @@ def report_failure(ctx: HookContext[Any], error: BaseException) -> None:
 def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
     async def call(ctx: Any) -> Any:
         return await anyio.to_thread.run_sync(method, ctx, abandon_on_cancel=True)
-
-    return call
-
-
-def _timed(processor_id: str, hook: Hook, method: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def call(ctx: Any) -> Any:
-        started = time.perf_counter()
-        try:
-            return method(ctx)
-        finally:
-            if time.perf_counter() - started > SLOW_PLAIN_HOOK:
-                log_once(processor_id, "a plain hook took over 50 ms: set blocking = True", hook=hook.value)
 
     return call
