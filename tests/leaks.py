@@ -86,6 +86,5 @@ def _generators() -> list[AsyncGeneratorType[Any, Any]]:
 
 
 def _name(task: Any) -> str:
-    if isinstance(task, asyncio.Task):
-        return getattr(task.get_coro(), "__qualname__", repr(task))
-    return str(getattr(task.coro, "__qualname__", task.name))
+    coroutine: Any = task.get_coro() if _on_asyncio() else task.coro
+    return str(getattr(coroutine, "__qualname__", task))

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import anyio.lowlevel
-import anyio.to_thread
 import pytest
 from tests.agents.kit import at
 

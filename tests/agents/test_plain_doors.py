@@ -43,7 +43,7 @@ def ask_plainly(number: int = 0) -> str:
     return SHARED.generate_sync("Hi", thread=f"t{number}", resource="r").text
 
 
-def run_plainly() -> str:
+def run_plainly(number: int = 0) -> str:
     """Run a workflow from plain code."""
     return run_sync(LOUD, "hello").unwrap()
 
@@ -90,4 +90,4 @@ def test_from_several_threads_at_once() -> None:
     """CON-005: one agent serves several threads, each with an event loop of its own, also on one thread of a memory."""
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask_plainly, [1, 2, 3, 4] * 5)) == ["ok"] * 20
-        assert list(pool.map(lambda _: run_plainly(), range(8))) == ["HELLO"] * 8
+        assert list(pool.map(run_plainly, range(8))) == ["HELLO"] * 8

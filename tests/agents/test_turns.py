@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from procession.agents.agent import Agent
-from procession.agents.turns import _lines
+from procession.agents.turns import LINES
 from procession.errors import DefinitionError, InputError, ModelError, RunCancelled, ThreadBusy
 from procession.messages.chunks import ErrorChunk
 from procession.processors.memory.memory import Memory
@@ -32,7 +32,7 @@ ON: dict[str, Any] = {"thread": "t", "resource": "r"}
 async def _nothing_is_held() -> AsyncIterator[None]:
     """Whatever happened, no thread stays taken."""
     yield
-    assert not _lines
+    assert not LINES
 
 
 class Gate(Processor):
@@ -175,7 +175,7 @@ async def test_a_later_call_can_take_the_place_of_those_before() -> None:
         await turns()
         gate.let("three")
         result = await agent.generate("three", thread_policy="cancel_previous", **ON)
-    assert result.text == "ok"
+        assert result.text == "ok"
     assert sorted(cancelled) == ["one", "two"]
     assert gate.order == ["one begins", "one is cancelled", "three begins", "three ends"]
 
@@ -262,15 +262,15 @@ async def test_nothing_is_held_after_an_error_or_an_early_end() -> None:
     agent = Agent("a", model=FakeModel([fail("down", status=400)]))
     with pytest.raises(ModelError):
         await agent.generate("Hi", **ON)
-    assert not _lines
+    assert not LINES
     gate = Gate()
     agent = agent_with(gate)
     async with agent.stream("one", **ON):
         await gate.begun("one")
-    assert not _lines
+    assert not LINES
     with anyio.move_on_after(0.01):
         await agent.generate("two", **ON)
-    assert not _lines
+    assert not LINES
 
 
 async def test_background_work_takes_a_turn_of_its_own() -> None:

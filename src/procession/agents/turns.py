@@ -18,7 +18,7 @@ from procession.errors import RunCancelled, ThreadBusy
 from procession.runtime.runtime import Runtime
 from procession.steps.event_loop import cancel_scope, running_loop
 
-__all__ = ["THREAD_POLICIES", "ThreadPolicy", "in_turn"]
+__all__ = ["LINES", "THREAD_POLICIES", "ThreadPolicy", "in_turn"]
 
 Out = TypeVar("Out")
 
@@ -29,7 +29,7 @@ THREAD_POLICIES = ("queue", "reject", "cancel_previous")
 
 _Key: TypeAlias = tuple[Runtime, object, str, str]
 
-_lines: dict[_Key, deque[_Turn]] = {}
+LINES: dict[_Key, deque[_Turn]] = {}
 """Those who have a turn or wait for one, by runtime, event loop, resource and thread; the first has it."""
 
 
@@ -67,13 +67,13 @@ class _Turn:
         Let the next one have its turn.
         """
         self.over = True
-        line = _lines.get(self.key)
+        line = LINES.get(self.key)
         if line is None or self not in line:
             return
         first = line[0] is self
         line.remove(self)
         if not line:
-            del _lines[self.key]
+            del LINES[self.key]
         elif first:
             line[0].wake()
 
@@ -81,7 +81,7 @@ class _Turn:
         """
         Wait until all who came before have gone; raises ``RunCancelled`` where a later call took this one's place.
         """
-        line = _lines[self.key]
+        line = LINES[self.key]
         while line[0] is not self and not self.cut:
             self.moved = anyio.Event()
             await self.moved.wait()
@@ -92,7 +92,7 @@ class _Turn:
         """
         Have the turn although those before have not stopped.
         """
-        line = _lines[self.key]
+        line = LINES[self.key]
         while line[0] is not self:
             line.popleft()
         import structlog
@@ -117,7 +117,7 @@ async def in_turn(
     key = (runtime, running_loop(), resource, thread)
     if any(turn.key == key and not turn.over for turn in held):
         return await work()
-    line = _lines.setdefault(key, deque())
+    line = LINES.setdefault(key, deque())
     if line and policy == "reject":
         raise ThreadBusy("another call is running on this thread", thread=thread, hint='thread_policy="queue" waits')
     before = tuple(line)

@@ -4,7 +4,7 @@ Later: work that need not hold up an answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import copy_context
 from typing import Any
 
@@ -32,8 +32,8 @@ async def do_later(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     Do ``function(*args)``, plain or async; that it fails is logged, and changes nothing.
     """
     try:
-        made = function(*args)
-        if hasattr(type(made), "__await__"):
+        made: object = function(*args)
+        if isinstance(made, Awaitable):
             await made
     except (Exception, Signal) as error:  # a verdict comes too late to decide anything
         _log_failed(function, error)
