@@ -242,8 +242,8 @@ async def _take_all(
         elif outcome.waiting is not None:
             waiting.append(outcome.waiting)
     if earlier:
-        order = [call.tool_call_id for call in attempt.step.tool_calls]
-        taken.sort(key=lambda result: order.index(result.tool_call_id))
+        order = {call.tool_call_id: place for place, call in enumerate(attempt.step.tool_calls)}
+        taken.sort(key=lambda result: order.get(result.tool_call_id, len(order)))
     if waiting:
         await park(state, waiting)
     return state

@@ -1,0 +1,232 @@
+"""What a resumed run keeps, and what it must be given again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.agents.kit import WAYS, ask, at, spy
+from tests.agents.suspending import doing, go_on, told
+
+from procession.agents.agent import Agent
+from procession.agents.snapshot import read_snapshot
+from procession.errors import InputError, MessageError, ModelError, RunAlreadyClaimed, RunError
+from procession.processors.memory.memory import Memory
+from procession.runtime.runtime import Runtime
+from procession.storage.memory import InMemoryJournal, InMemoryThreadStore
+from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool, fail, say
+from procession.tools.context import ToolContext
+
+pytestmark = pytest.mark.anyio
+
+both_ways = pytest.mark.parametrize("way", WAYS)
+TWO = say("It is 555-1234. ") + call_tool("look", {}, id="c1") + call_tool("act", {}, id="c2")
+SECRET = "555-1234"
+
+
+def asks(args: Any, ctx: ToolContext) -> str:
+    """Ask, and answer with the secret."""
+    ctx.suspend("?")
+    return f"acted on {SECRET}"
+
+
+def agent_with(*script: Any, **options: Any) -> tuple[Agent, FakeModel]:
+    """Return an agent with a tool that tells a secret and one that asks, and its model."""
+    model = FakeModel(script or (TWO, "Done."))
+    tools = [doing("look", [], lambda args, ctx: f"seen {SECRET}"), doing("act", [], asks)]
+    return Agent("clerk", model=model, tools=tools, **options), model
+
+
+def hide_chunk(ctx: Any) -> Any:
+    """Hide the secret in the text that streams."""
+    return (
+        ctx.chunk.replace(text=ctx.chunk.text.replace(SECRET, "[PHONE]"))
+        if ctx.chunk.type == "text-delta"
+        else ctx.chunk
+    )
+
+
+@both_ways
+async def test_what_guards_hid_stays_hidden(way: str) -> None:
+    """What was redacted in the stream and in results is in neither journal, prompt nor result after a resume."""
+    guards = [
+        at("process_output_stream", hide_chunk, id="text"),
+        at("process_tool_result", lambda ctx: {"result": ctx.result.replace(SECRET, "[PHONE]")}, id="results"),
+    ]
+    agent, model = agent_with(output_processors=guards)
+    first = (await ask(agent, way)).result
+    row = await agent.runtime.store.row(first.run_id)
+    assert row is not None and row.data is not None
+    assert SECRET not in row.data and "[PHONE]" in row.data
+    seen = await go_on(agent, way, first.run_id, {"c2": "go"})
+    assert told(model.requests[1]) == ["seen [PHONE]", "acted on [PHONE]"]
+    everything = repr((model.requests[1].messages, seen.chunks, seen.result.messages, seen.result.steps))
+    assert SECRET not in everything
+    assert seen.result.text == "It is [PHONE]. Done."
+
+
+@both_ways
+async def test_which_hooks_run_again(way: str) -> None:
+    """``process_input`` is not run again; the new result and the following step pass every other hook."""
+    calls: list[str] = []
+    agent, _ = agent_with(input_processors=[spy(calls, "in")], output_processors=[spy(calls, "out")])
+    first = (await ask(agent, way)).result
+    assert calls.count("out.process_tool_result") == 1
+    calls.clear()
+    await go_on(agent, way, first.run_id, {"c2": "go"})
+    calls = [call for call in calls if "stream" not in call]
+    assert calls == [
+        "out.process_tool_result",
+        "in.process_input_step",
+        "in.process_llm_request",
+        "in.process_llm_response",
+        "out.process_output_step",
+        "out.process_output_result",
+    ]
+
+
+@both_ways
+async def test_a_guard_may_stop_a_resumed_run(way: str) -> None:
+    """A verdict on the new result blocks the run as ever, and it is over."""
+    guard = at("process_tool_result", lambda ctx: ctx.abort("no") if ctx.tool_name == "act" else None)
+    agent, model = agent_with(output_processors=[guard])
+    first = (await ask(agent, way)).result
+    seen = await go_on(agent, way, first.run_id, {"c2": "go"})
+    assert (seen.result.status, seen.result.text, seen.result.messages) == ("blocked", "", ())
+    assert len(model.requests) == 1
+    with pytest.raises(RunAlreadyClaimed, match="blocked"):
+        await agent.resume(first.run_id, {"c2": "go"})
+
+
+@both_ways
+async def test_a_guard_may_send_a_resumed_step_back(way: str) -> None:
+    """A retry rolls back the whole step, counts in the budget, and the loop goes on."""
+    verdicts: list[int] = []
+
+    def judge(ctx: Any) -> None:
+        if ctx.tool_name == "act":
+            verdicts.append(ctx.retry_count)
+            ctx.abort("not so", retry=True)
+
+    guard = at("process_tool_result", judge)
+    agent, model = agent_with(TWO, "Something else.", output_processors=[guard], max_processor_retries=1)
+    first = (await ask(agent, way)).result
+    seen = await go_on(agent, way, first.run_id, {"c2": "go"})
+    assert (seen.result.status, seen.result.text) == ("completed", "Something else.")
+    assert [step.finish_reason for step in seen.result.rejected] == ["retry"]
+    assert "not so" in model.requests[1].messages[0].text
+    assert told(model.requests[1]) == []
+
+
+async def test_retries_go_on_counting() -> None:
+    """A budget that was spent before the suspension is spent after it."""
+    tries: list[str] = []
+
+    def judge(ctx: Any) -> None:
+        tries.append(ctx.text)
+        if len(tries) == 1 or ctx.step_number:
+            ctx.abort("again", retry=True)
+
+    guard = at("process_output_step", judge)
+    agent, _ = agent_with("Hm.", TWO, "Done.", "More.", output_processors=[guard], max_processor_retries=1)
+    first = await agent.generate("Hi")
+    assert (first.status, len(first.rejected)) == ("suspended", 1)
+    result = await agent.resume(first.run_id, {"c2": "go"})
+    assert result.status == "blocked"
+    assert len(result.rejected) == 2
+
+
+@both_ways
+async def test_memory_keeps_the_turn(way: str) -> None:
+    """The turn is saved as it stands when the run is suspended, and whole at its end, in messages of their own."""
+    store = InMemoryThreadStore()
+    agent, _ = agent_with(memory=Memory(store))
+    first = (await ask(agent, way, thread="t", resource="ada")).result
+    assert [message.role for message in await store.messages("t")] == ["user", "assistant"]
+    seen = await go_on(agent, way, first.run_id, {"c2": "go"})
+    assert seen.result.status == "completed"
+    kept = await store.messages("t")
+    assert [(message.role, message.text) for message in kept] == [
+        ("user", "Hi"), ("assistant", f"It is {SECRET}. "), ("assistant", "Done."),
+    ]  # fmt: skip
+    assert len({message.id for message in kept}) == 3
+
+
+async def test_on_finish_is_told_both() -> None:
+    """``on_finish`` is told that the run waits, and how it ended."""
+    told_of: list[str] = []
+    agent, _ = agent_with()
+    first = await agent.generate("Hi", on_finish=lambda result: told_of.append(result.status))
+    await agent.resume(first.run_id, {"c2": "go"}, on_finish=lambda result: told_of.append(result.status))
+    assert told_of == ["suspended", "completed"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"output_processors": [at("process_output_step", lambda ctx: None)]},
+        {"request_context": {"tenant": "acme"}},
+        {"prepare_step": lambda ctx: None},
+        {"tools": [doing("more", [])]},
+    ],
+)
+async def test_what_cannot_be_kept_is_given_again(given: dict[str, Any]) -> None:
+    """A run does not go on without a guard, or anything else, that it was begun with."""
+    agent, _ = agent_with()
+    first = await agent.generate("Hi", **given)
+    (name,) = given
+    with pytest.raises(InputError, match=f"begun with {name}="):
+        await agent.resume(first.run_id, {"c2": "go"})
+    assert (await agent.resume(first.run_id, {"c2": "go"}, **given)).status == "completed"
+
+
+async def test_plain_options_are_kept() -> None:
+    """Settings of the call hold after a resume; what began the run cannot be changed."""
+    agent, model = agent_with()
+    first = await agent.generate("Hi", system="Be kind.", model_settings={"temperature": 0}, max_steps=3)
+    for name in ("system", "thread", "instructions"):
+        with pytest.raises(InputError, match=f"has its {name} already"):
+            await agent.resume(first.run_id, {"c2": "go"}, **{name: "x"})
+    assert (await agent.resume(first.run_id, {"c2": "go"})).status == "completed"
+    assert model.requests[1].settings == {"temperature": 0}
+    assert [message.text for message in model.requests[1].messages[:2]] == ["Be kind.", "Hi"]
+
+
+async def test_a_value_that_cannot_be_written() -> None:
+    """Nothing is pickled: the run fails where it would be suspended, and the place is named (SUS-006)."""
+
+    def mark(ctx: Any) -> Any:
+        return [message.with_metadata(thing=object()) for message in ctx.view]
+
+    agent, _ = agent_with(input_processors=[at("process_input", mark)])
+    with pytest.raises(RunError, match=r"cannot be suspended: .*messages.*'thing'.*object"):
+        await agent.generate("Hi")
+
+
+async def test_a_snapshot_of_another_version() -> None:
+    """A snapshot of a format that is not known is refused, not guessed at."""
+    with pytest.raises(MessageError, match="format"):
+        read_snapshot('{"format":99}')
+
+
+async def test_a_failure_after_a_resume_is_final() -> None:
+    """A model that fails after a resume fails the run."""
+    agent, _ = agent_with(TWO, fail("overloaded", status=503))
+    first = await agent.generate("Hi")
+    with pytest.raises(ModelError):
+        await agent.resume(first.run_id, {"c2": "go"})
+    with pytest.raises(RunAlreadyClaimed, match="failed"):
+        await agent.resume(first.run_id, {"c2": "go"})
+
+
+async def test_a_journal_that_fails() -> None:
+    """Where the run cannot be kept it has failed, rather than wait for an answer that nobody can give."""
+
+    class Broken(InMemoryJournal):
+        async def add(self, row: Any) -> bool:
+            raise OSError("disk full")
+
+    agent, _ = agent_with(runtime=Runtime(Broken()))
+    with pytest.raises(RunError, match="disk full"):
+        await agent.generate("Hi")
