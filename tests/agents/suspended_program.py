@@ -24,8 +24,9 @@ from procession.tools.context import ToolContext
 from procession.tools.tool import tool
 
 
-async def main(what: str, file: str, counts: str, run_id: str = "") -> Any:
-    """Do *what* and return what is printed."""
+async def main(*arguments: str) -> Any:
+    """Do what the arguments say and return what is printed."""
+    what, file, counts, run_id = (*arguments, "")[:4]
 
     def count(word: str) -> None:
         with Path(counts).open("a") as out:

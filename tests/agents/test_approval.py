@@ -133,7 +133,7 @@ async def test_a_function_says_which_calls(asynchronous: bool) -> None:
     """``requires_approval`` may be a function of the checked arguments and the context, plain or async."""
 
     def plain(args: Any, ctx: Any) -> bool:
-        return args["amount"] > ctx.request_context["limit"]
+        return bool(args["amount"] > ctx.request_context["limit"])
 
     async def later(args: Any, ctx: Any) -> bool:
         return plain(args, ctx)

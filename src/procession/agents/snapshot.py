@@ -132,8 +132,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bool)
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    names = type(value).__fields__ if isinstance(value, Value) else type(value).__slots__
+def _fields(value: Value | AgentStep) -> dict[str, Any]:
+    names: tuple[str, ...] = type(value).__fields__ if isinstance(value, Value) else AgentStep.__slots__
     return {name: getattr(value, name) for name in names}
 
 
