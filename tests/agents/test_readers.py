@@ -85,8 +85,8 @@ def test_a_first_chunk_that_is_late() -> None:
 async def test_a_reader_that_is_cancelled_leaves_the_others() -> None:
     """A task that is cancelled in the middle of a read ends alone: the run and other readers go on."""
     gate = Gate()
+    seen: list[Chunk] = []
     async with Agent("a", model=FakeModel(gate)).stream("Hi") as stream, anyio.create_task_group() as group:
-        seen: list[Chunk] = []
 
         async def read() -> None:
             seen.extend([chunk async for chunk in stream])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tests.agents.kit import COST, at, counted_tool
 
 from procession.agents.agent import Agent
 from procession.errors import ModelError, RunCancelled, RunError, TripwireError
-from procession.messages.chunks import Finish, ResponseMetadata, TextDelta, TextEnd, TextStart
+from procession.messages.chunks import Chunk, Finish, ResponseMetadata, TextDelta, TextEnd, TextStart
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, fail, say
 
@@ -73,7 +74,7 @@ async def test_the_response_keeps_time_and_headers() -> None:
         def __init__(self, *chunks: Any) -> None:
             self.chunks = chunks
 
-        async def stream(self, request: Any) -> Any:
+        async def stream(self, request: Any) -> AsyncIterator[Chunk]:
             for chunk in (*self.chunks, TextStart(), TextDelta("x"), TextEnd(), Finish("stop")):
                 yield chunk
 
