@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 from tests.agents.kit import WAYS, ask, at, spy
 from tests.agents.suspending import doing, go_on, told
 
+from procession.agents import claim
 from procession.agents.agent import Agent
 from procession.agents.snapshot import read_snapshot
 from procession.errors import InputError, MessageError, ModelError, RunAlreadyClaimed, RunError
@@ -230,3 +232,60 @@ async def test_a_journal_that_fails() -> None:
     agent, _ = agent_with(runtime=Runtime(Broken()))
     with pytest.raises(RunError, match="disk full"):
         await agent.generate("Hi")
+
+
+@pytest.mark.parametrize("failure", [None, OSError("gone")])
+async def test_a_claim_that_is_lost_while_a_tool_runs(failure: Exception | None, monkeypatch: Any) -> None:
+    """Who can no longer hold the claim is stopped and told: another one may be running the tool by now (SUS-001)."""
+    monkeypatch.setattr(claim, "LEASE", 0.01)
+    stopped: list[bool] = []
+
+    class Lost(InMemoryJournal):
+        claims = 0
+
+        async def claim(self, run_id: str, token: str, seconds: float) -> Any:
+            self.claims += 1
+            if self.claims == 1:
+                return await super().claim(run_id, token, 60)
+            if failure is not None:
+                raise failure
+            return None
+
+    async def act(args: Any, ctx: ToolContext) -> None:
+        ctx.suspend("?")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.append(True)
+
+    model = FakeModel([call_tool("act", {}, id="c2")])
+    agent = Agent("clerk", model=model, tools=[doing("act", [], act)], runtime=Runtime(Lost()))
+    first = await agent.generate("Hi")
+    with pytest.raises(RunAlreadyClaimed if failure is None else OSError):
+        await agent.resume(first.run_id, {"c2": "go"})
+    assert stopped == [True]
+
+
+async def test_a_claim_is_prolonged_while_a_tool_runs(monkeypatch: Any) -> None:
+    """A tool may take longer than the claim lasts."""
+    monkeypatch.setattr(claim, "LEASE", 0.01)
+    prolonged = anyio.Event()
+
+    class Counting(InMemoryJournal):
+        claims = 0
+
+        async def claim(self, run_id: str, token: str, seconds: float) -> Any:
+            self.claims += 1
+            if self.claims == 4:
+                prolonged.set()
+            return await super().claim(run_id, token, seconds)
+
+    async def act(args: Any, ctx: ToolContext) -> str:
+        ctx.suspend("?")
+        await prolonged.wait()
+        return "done"
+
+    model = FakeModel([call_tool("act", {}, id="c2"), "Done."])
+    agent = Agent("clerk", model=model, tools=[doing("act", [], act)], runtime=Runtime(Counting(clock=lambda: 0.0)))
+    first = await agent.generate("Hi")
+    assert (await agent.resume(first.run_id, {"c2": "go"})).text == "Done."

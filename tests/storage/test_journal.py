@@ -188,3 +188,14 @@ async def test_other_tables_may_stand_in_the_file(tmp_path: Path) -> None:
     with sqlite3.connect(path) as made:
         assert made.execute("SELECT id FROM orders").fetchall() == [(7,)]
     made.close()
+
+
+async def test_a_store_is_not_used_across_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that a forked process has inherited is refused: two processes on one would harm the file."""
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        await store.add(ROW)
+        with monkeypatch.context() as patch:
+            patch.setattr("procession.storage.sqlite.connection.os.getpid", lambda: -1)
+            with pytest.raises(StoreError, match="forked"):
+                await store.row("r")
+        assert await store.row("r") == ROW
