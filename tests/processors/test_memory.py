@@ -65,13 +65,13 @@ async def test_nothing_is_saved_before_the_outcome_is_known(store: InMemoryThrea
         ("blocked", "accepted_steps", ["Hi", "Hello."]),
         ("failed", "accepted_steps", []),
         ("cancelled", "accepted_steps", []),
-        ("suspended", "accepted_steps", []),
+        ("suspended", "none", ["Hi", "Hello."]),
     ],
 )
 async def test_what_is_kept_by_outcome(
     outcome: Outcome, policy: Any, expected: list[str], store: InMemoryThreadStore
 ) -> None:
-    """A turn that came to its end is kept; of one that was blocked, what the policy says; of others, nothing."""
+    """A turn that came to its end, or waits, is kept; of a blocked one, what the policy says; of others, nothing."""
     scope = scope_of()
     await turn(MessageHistory(store, persist_on_tripwire=policy), scope)
     await commit(scope, outcome)
