@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
 from procession.steps.scope import Leftover, RequestScope
 from procession.steps.signals import Signal
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["IgnoredCancellation", "OwnTask", "Overdue", "keep", "leave", "let_go", "within_limit"]  # fmt: skip
 
@@ -70,17 +73,19 @@ class OwnTask:
     ``work()`` in a task of its own, begun at once, with a copy of the context variables.
     """
 
-    __slots__ = ("_over", "_scope", "_task", "_work", "ended", "error", "result")
+    __slots__ = ("_loop", "_over", "_scope", "_task", "_waiter", "_work", "ended", "error", "result")
 
     def __init__(self, work: Callable[[], Awaitable[Any]], context: Context | None = None) -> None:
         self._work = work
         self._scope = cancel_scope()
         self._over: anyio.Event | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self.ended: float | None = None
         """When it came to its end, by the clock of the event loop; ``None`` while it goes on."""
         self.result: Any = None
         self.error: BaseException | None = None
-        self._task = begin_task(self._run, loop=asyncio_loop(), context=context)
+        self._loop = asyncio_loop()
+        self._task = begin_task(self._run, loop=self._loop, context=context)
 
     @property
     def busy(self) -> bool:
@@ -99,6 +104,8 @@ class OwnTask:
             self.ended = anyio.current_time()
             if self._over is not None:
                 self._over.set()
+            if self._waiter is not None:
+                _wake(self._waiter)
             let_go(self)
 
     async def wait(self) -> None:
@@ -109,6 +116,25 @@ class OwnTask:
             if self._over is None:
                 self._over = anyio.Event()
             await self._over.wait()
+
+    async def wait_at_most(self, seconds: float) -> float:
+        """
+        Wait for its end, *seconds* at most, and return when those are over.  One may do so at a time.
+        """
+        if self._loop is None:
+            with anyio.move_on_after(seconds) as limit:
+                await self.wait()
+            return limit.deadline
+        deadline = self._loop.time() + seconds
+        if self.ended is None:  # a timer and a future: a cancel scope and an event cost several times as much
+            self._waiter = waiter = self._loop.create_future()
+            timer = self._loop.call_at(deadline, _wake, waiter)
+            try:
+                await waiter
+            finally:
+                self._waiter = None
+                timer.cancel()
+        return deadline
 
     def cancel(self) -> None:
         """
@@ -147,8 +173,7 @@ async def within_limit(
     """
     task = OwnTask(work)
     try:
-        with anyio.move_on_after(seconds) as limit:
-            await task.wait()
+        deadline = await task.wait_at_most(seconds)
         in_time = task.ended is not None or await task.stop(grace)
     except BaseException:
         if not await task.stop(grace):
@@ -157,11 +182,16 @@ async def within_limit(
     if not in_time:
         abandon(task)
         raise IgnoredCancellation(f"took longer than {seconds:g} s and ignored its cancellation")
-    if task.ended is not None and task.ended >= limit.deadline:
+    if task.ended is not None and task.ended >= deadline:
         if isinstance(task.error, Signal) or (task.error is not None and not _is_usual(task.error)):
             raise task.error
         raise Overdue(f"took longer than {seconds:g} s") from task.error
     return task.outcome()
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _is_usual(error: BaseException) -> bool:
