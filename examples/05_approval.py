@@ -7,7 +7,7 @@ import anyio
 
 from procession import Agent, Runtime, tool
 from procession.storage.sqlite.journal import SQLiteJournal
-from procession.testing.fake_model import FakeModel
+from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
 
 
@@ -17,9 +17,9 @@ def refund(order: str, amount: int) -> str:
     return f"{amount} euros for order {order} are on their way."
 
 
-def support(journal: SQLiteJournal, *script: object) -> Agent:
+def support(journal: SQLiteJournal, answer: Reply) -> Agent:
     """Make the agent as each process makes it: same id, same tools, same file."""
-    return Agent("support", model=FakeModel(script), tools=[refund], runtime=Runtime(journal))
+    return Agent("support", model=FakeModel([answer]), tools=[refund], runtime=Runtime(journal))
 
 
 async def main() -> None:
