@@ -23,6 +23,7 @@ Every exception that Procession raises, one tree:
         ├── ThreadBusy                   another call was running on the thread
         ├── RunAlreadyClaimed            somebody else resumes the run, or has brought it to its end
         ├── StoreError                   a store cannot be used
+        ├── StructuredOutputError        an answer is not what the schema asks for
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
 
@@ -37,7 +38,8 @@ from typing import Any, ClassVar, Literal, Protocol
 __all__ = [
     "ApprovalError", "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
     "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunAlreadyClaimed",
-    "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError", "TargetError", "ThreadBusy",
+    "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError",
+    "StructuredOutputError", "TargetError", "ThreadBusy",
     "ToolArgumentsError", "ToolDefinitionError",
     "TripwireError", "WorkflowDefinitionError",
 ]  # fmt: skip
@@ -154,14 +156,17 @@ class MessageError(InputError):
 
 class SchemaError(InputError):
     """
-    A value that does not fit its schema; ``path`` is the step whose border it crossed.
+    A value that does not fit its schema; ``path`` is the step whose border it crossed, ``faults`` what is wrong where.
     """
 
     code: ClassVar[str] = "schema"
 
-    def __init__(self, message: str, *, path: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, path: str | None = None, hint: str | None = None, faults: Sequence[str] = ()
+    ) -> None:
         super().__init__(message, hint=hint)
         self.path = path
+        self.faults = tuple(faults)
 
 
 class ToolArgumentsError(SchemaError):
@@ -172,9 +177,8 @@ class ToolArgumentsError(SchemaError):
     code: ClassVar[str] = "tool-arguments"
 
     def __init__(self, tool_name: str, faults: Sequence[str], *, path: str | None = None) -> None:
-        super().__init__(f"arguments of tool {tool_name!r}: {'; '.join(faults)}", path=path)
+        super().__init__(f"arguments of tool {tool_name!r}: {'; '.join(faults)}", path=path, faults=faults)
         self.tool_name = tool_name
-        self.faults = tuple(faults)
 
 
 class TargetError(InputError):
@@ -298,6 +302,20 @@ class StoreError(RunError):
     """
 
     code: ClassVar[str] = "store"
+
+
+class StructuredOutputError(RunError):
+    """
+    An answer is not what the schema of the structured output asks for; ``faults`` says what is wrong, and where.
+
+    The answer itself is not quoted: it may be private.  What found the fault is the ``__cause__``.
+    """
+
+    code: ClassVar[str] = "structured-output"
+
+    def __init__(self, faults: Sequence[str], *, hint: str | None = None) -> None:
+        super().__init__(f"the answer is not what the schema asks for: {'; '.join(faults)}", hint=hint)
+        self.faults = tuple(faults)
 
 
 class TripwireLike(Protocol):

@@ -20,6 +20,7 @@ from tests.conformance.scenario import Json, Unknown, listing, mapping
 from tests.conformance.trace import Recorder
 
 from procession.agents.agent import Agent
+from procession.agents.structured import StructuredOutput
 from procession.errors import ProcessionError
 from procession.processors.memory.memory import Memory
 from procession.steps.request_context import RequestContext
@@ -181,19 +182,19 @@ class Stage:
             options.setdefault("resource", "user-1")
         return options
 
-    def _structured(self, value: Mapping[str, Json]) -> dict[str, Any]:
+    def _structured(self, value: Mapping[str, Json]) -> StructuredOutput:
         from pydantic import create_model
 
         _known("key of structured_output", value, frozenset({"fields", "model", "errorStrategy", "fallbackValue"}))
         fields: dict[str, Any] = {name: (str, ...) for name in value["fields"]}
-        options: dict[str, Any] = {"schema": create_model("Answer", **fields)}
+        options: dict[str, Any] = {}
         if "model" in value:
             options["model"] = self.models[value["model"]]
         if "errorStrategy" in value:
             options["error_strategy"] = value["errorStrategy"]
         if "fallbackValue" in value:
             options["fallback_value"] = value["fallbackValue"]
-        return options
+        return StructuredOutput(create_model("Answer", **fields), **options)
 
     async def call(self, call: Mapping[str, Json]) -> dict[str, Json]:
         """

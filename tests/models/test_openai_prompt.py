@@ -231,15 +231,20 @@ def test_no_tools_no_choice() -> None:
 
 
 def test_structured_output() -> None:
-    """A schema is held to strictly where its objects are closed and have no optional fields."""
+    """A schema is held to strictly where its objects have no optional fields; they are closed, as the server wants it."""
     closed = {**CITY, "additionalProperties": False}
-    loose = body_of(response_format={"type": "json", "schema": CITY, "name": "city"})
-    strict = body_of(response_format={"type": "json", "schema": {"$defs": {"c": closed}, **closed}})
+    optional = {**CITY, "required": []}
+    loose = body_of(response_format={"type": "json", "schema": optional, "name": "city"})
+    strict = body_of(response_format={"type": "json", "schema": {"$defs": {"c": CITY}, **CITY}, "name": "Box[int]"})
     assert loose["response_format"] == {
         "type": "json_schema",
-        "json_schema": {"name": "city", "schema": CITY, "strict": False},
+        "json_schema": {"name": "city", "schema": optional, "strict": False},
     }
-    assert strict["response_format"]["json_schema"]["strict"] is True
+    assert strict["response_format"]["json_schema"] == {
+        "name": "Box_int_",
+        "schema": {"$defs": {"c": closed}, **closed},
+        "strict": True,
+    }
     assert body_of(response_format={"type": "json"})["response_format"] == {"type": "json_object"}
 
 

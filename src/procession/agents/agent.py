@@ -18,6 +18,7 @@ from procession.agents.resume import cancel_run, declined, only_call, prepare_re
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
+from procession.agents.structured import structured_output as wanted_output
 from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
@@ -69,6 +70,7 @@ class Agent:
         max_steps: int = DEFAULT_MAX_STEPS,
         model_settings: Mapping[str, Any] | None = None,
         provider_options: Mapping[str, Any] | None = None,
+        structured_output: Any = None,
         tool_concurrency: int = 10,
         require_tool_approval: Approver = False,
         raise_on_tripwire: bool = False,
@@ -90,6 +92,7 @@ class Agent:
         *instructions*, *tools* and the lists may be functions of the request context instead, plain or asynchronous,
         which are called for each request.
         *prefill_error_handler* says whether a model that refuses an assistant's last turn is asked to continue.
+        *structured_output* says what answers are to be, as the option of a call does.
         *require_tool_approval* says whether a person must agree to tool calls: to all, or as a function of the arguments
         and the tool's context says.  *stop_when* and the callbacks are those of
         :class:`~procession.agents.options.CallOptions`, for all calls that do not give their own.
@@ -145,6 +148,7 @@ class Agent:
         self.max_steps = max_steps
         self.model_settings = model_settings
         self.provider_options = provider_options
+        self.structured_output = wanted_output(structured_output)
         self.tool_concurrency = tool_concurrency
         self.require_tool_approval: Approver = require_tool_approval
         self.raise_on_tripwire = raise_on_tripwire

@@ -26,6 +26,8 @@ async def answered(state: LoopState) -> bool:
     else:
         await _answer_instead(state, text)
     state.scope.replacement = None
+    if state.structured is not None:
+        state.structured.replaced = True
     return True
 
 

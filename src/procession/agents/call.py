@@ -18,6 +18,8 @@ from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
+from procession.agents.structured import StructuredOutput, structured_output
+from procession.agents.structured_start import watch_for_object
 from procession.agents.toolset import tools_by_name
 from procession.agents.turns import ThreadPolicy, in_turn
 from procession.errors import (
@@ -71,6 +73,7 @@ class Caller(Protocol):
     stop_when: Condition | Sequence[Condition] | None
     callbacks: dict[str, Any]
     thread_policy: ThreadPolicy
+    structured_output: StructuredOutput | None
     runtime: Runtime
 
     @property
@@ -198,6 +201,7 @@ class Call:
         state = self.state
         steps = tuple(state.steps)
         blocked = status == "blocked"
+        made = state.structured if not blocked else None
         return AgentResult(
             run_id=state.scope.run_id,
             status=status,
@@ -211,6 +215,9 @@ class Call:
             violations=tuple(state.scope.violations),
             left_behind=tuple(state.scope.left_behind),
             messages=() if blocked else tuple(state.messages.view("response")),
+            object=made.object if made is not None else None,
+            used_fallback=made is not None and made.used_fallback,
+            warnings=made.warnings if made is not None else (),
             error=error,
             suspended=state.suspended if status == "suspended" else (),
         )
@@ -300,6 +307,8 @@ async def prepare(
         emit=emit,
     )
     state.options = options
+    if state.settings.structured_output is not None:
+        watch_for_object(state, state.settings.structured_output)
     scope.resources["write_data"] = state.write_data
     scope.resources["send_signal"] = partial(send_signal, state)
     scope.resources["messages"] = message_list
@@ -353,6 +362,7 @@ def _settings(
     if given:
         tools = {**tools, **tools_by_name(given)}
     limit = options.get("max_processor_retries", agent.max_processor_retries)
+    wanted = options.get("structured_output")
     return RunSettings(
         agent_id=agent.id,
         model=models[0],
@@ -362,6 +372,7 @@ def _settings(
         active_tools=options.get("active_tools"),
         model_settings=merged(agent.model_settings, options.get("model_settings")),
         provider_options=merged(agent.provider_options, options.get("provider_options")),
+        structured_output=structured_output(wanted) if wanted is not None else agent.structured_output,
         max_steps=options.get("max_steps", agent.max_steps),
         max_retries=limit,
         max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,

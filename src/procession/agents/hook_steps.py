@@ -4,14 +4,19 @@ The loop's hook nodes: each makes its payload, runs the processors' workflow, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from procession.agents.answer import answered
 from procession.agents.errors import tell_error
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
+from procession.agents.structured_prompt import with_wish
+from procession.agents.structured_start import ask_for_object
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
+from procession.messages.prompt import PromptMessage
 from procession.processors.chain import owners
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
@@ -134,6 +139,8 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     before = state.messages.fork()
     await run_hook(state, run, path, payload)
     _need_user(state, before, Hook.INPUT_STEP)
+    if state.structured is not None or payload.structured_output is not None:
+        ask_for_object(state, payload)
     attempt.using = payload
     attempt.before = state.messages.get_by_id(state.response_id)
     return state
@@ -144,9 +151,11 @@ async def llm_request(state: LoopState, run: InlineRun, path: str) -> LoopState:
     ``process_llm_request``: the prompt, just before the call.
     """
     attempt = await state.open()
+    wanted = attempt.using.structured_output
+    prompt: Sequence[PromptMessage] = state.prompts.build(state.messages)
     payload = LLMRequestPayload(
         state.messages,
-        prompt=state.prompts.build(state.messages),
+        prompt=prompt if wanted is None else with_wish(prompt, wanted),
         model=attempt.using.model,
         step_number=state.step_number,
         steps=state.seen_steps(),

@@ -15,6 +15,7 @@ from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
+from procession.agents.structured_prompt import with_wish
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
 from procession.messages.serial import from_data
@@ -69,12 +70,17 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
 
 def _request(state: LoopState, attempt: Attempt) -> ModelRequest:
     using = attempt.using
+    wanted = using.structured_output
+    messages = attempt.prompt if attempt.prompt is not None else LaterPrompt(state.prompts, state.messages)
+    if wanted is not None and attempt.prompt is None:
+        messages = with_wish(messages, wanted)
     request = ModelRequest(
-        messages=attempt.prompt if attempt.prompt is not None else LaterPrompt(state.prompts, state.messages),
+        messages=messages,
         tools=_specs(state, using.tools, using.active_tools) if using.tools and using.tool_choice != "none" else (),
         tool_choice=using.tool_choice,
         settings=using.model_settings,
         provider_options=using.provider_options,
+        response_format=wanted.response_format() if wanted is not None and wanted.tells_model else None,
         streaming=state.settings.streaming,
     )
     attempt.request = request

@@ -56,6 +56,8 @@ class CallOptions(TypedDict, total=False):
     active_tools: Sequence[str] | None
     model_settings: Mapping[str, Any]
     provider_options: Mapping[str, Any]
+    structured_output: Any
+    """What the answer is to be: a pydantic model, another type, a JSON schema, or a ``StructuredOutput``."""
     max_steps: int
     stop_when: Condition | Sequence[Condition]
     """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
@@ -205,6 +207,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "active_tools": _Rule(_is_names, NAMES_HINT),
     "model_settings": _MAPPING,
     "provider_options": _MAPPING,
+    "structured_output": _ELSEWHERE,
     "max_steps": _COUNT,
     "stop_when": _CONDITION,
     "max_processor_retries": _LIMIT,

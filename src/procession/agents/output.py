@@ -97,6 +97,9 @@ class AgentResult(Value, kw_only=True):
     """The attempts that were sent back or failed."""
     tripwire: TripwireInfo | None = None
     object: Any = None
+    """The structured output, of the type that was asked for."""
+    used_fallback: bool = False
+    """Whether ``object`` is the fallback of a structured output that was not given."""
     violations: Sequence[Violation] = ()
     """Everything that guards found, and what became of it (D36)."""
     left_behind: Sequence[str] = ()

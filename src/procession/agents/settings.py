@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from procession.agents.callbacks import Callback, Condition
+from procession.agents.structured import StructuredOutput
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
@@ -36,7 +37,7 @@ class RunSettings(Value, kw_only=True):
     active_tools: Sequence[str] | None = None
     model_settings: Mapping[str, Any] | None = None
     provider_options: Mapping[str, Any] | None = None
-    structured_output: Any = None
+    structured_output: StructuredOutput | None = None
     max_steps: int = DEFAULT_MAX_STEPS
     stop_when: Sequence[Condition] = ()
     """What else ends the run where a step would have another one follow."""

@@ -12,8 +12,9 @@ from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
 from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
+from procession.agents.structured_run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
-from procession.errors import ModelError, StepError
+from procession.errors import ModelError, StepError, StructuredOutputError
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, DataChunk, ErrorChunk, Start, TripwireChunk, TripwireInfo
 from procession.messages.message import Message, SystemMessage
@@ -129,6 +130,7 @@ class LoopState:
         "step_number",
         "step_texts_stale",
         "steps",
+        "structured",
         "suspended",
         "system",
         "system_seen",
@@ -183,7 +185,9 @@ class LoopState:
         self.finished = False
         self.finish_reason = "unknown"
         self.tripwire: TripwireInfo | None = None
-        self.error: ModelError | None = None
+        self.error: ModelError | StructuredOutputError | None = None
+        self.structured: StructuredRun | None = None
+        """What becomes of the structured output, where any is asked for."""
         self.step_texts_stale = False
         self.guards: GuardsOut | None = None
         """The input guards that have not passed yet, where they run beside the model call."""

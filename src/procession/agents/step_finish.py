@@ -12,6 +12,7 @@ from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
+from procession.agents.structured_result import make_object
 from procession.agents.tool_calls import pending
 from procession.ids import new_id
 from procession.messages.chunks import Finish, StepFinish
@@ -112,6 +113,8 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     Tell the reader that the run is over.
     """
     refresh_texts(state)
+    if state.structured is not None:
+        await make_object(state, run, state.structured)
     if not state.heard:
         return state
     final = state.steps[-1].text if state.steps else ""

@@ -16,7 +16,16 @@ from procession.agents.feed import Feed
 from procession.agents.output import AgentResult, AgentStep, ModelResponse
 from procession.agents.reader import Picked, Reader
 from procession.errors import RunCancelled, RunError
-from procession.messages.chunks import Chunk, ErrorChunk, TextDelta, ToolCall, ToolError, ToolResult
+from procession.messages.chunks import (
+    Chunk,
+    ErrorChunk,
+    ObjectDelta,
+    ObjectResult,
+    TextDelta,
+    ToolCall,
+    ToolError,
+    ToolResult,
+)
 from procession.messages.message import Message
 from procession.messages.usage import Usage
 
@@ -119,6 +128,16 @@ class AgentStream:
         """
         return Picked(self.full_stream, _text_of)
 
+    @property
+    def object_stream(self) -> Picked[Any]:
+        """
+        The structured output as plain data: as far as it has come, and whole at the end; a value that is ``None`` is
+        passed over.
+
+        A step that is sent back has already been seen here; only the value that stands is the last one.
+        """
+        return Picked(self.full_stream, _object_of)
+
     def __aiter__(self) -> Reader:
         return self.full_stream
 
@@ -212,3 +231,7 @@ class AgentStream:
 
 def _text_of(chunk: Chunk) -> str | None:
     return chunk.text if type(chunk) is TextDelta else None
+
+
+def _object_of(chunk: Chunk) -> Any:
+    return chunk.object if isinstance(chunk, (ObjectDelta, ObjectResult)) else None

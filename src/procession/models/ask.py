@@ -4,23 +4,20 @@ ask(): one question to a model, answered by a value.
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any, TypeVar
 
 from procession.errors import ModelError, SchemaError
 from procession.messages.chunks import Finish, TextDelta
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
+from procession.models.json_answer import json_answer
 from procession.models.model import LanguageModel, ModelRequest, ModelSettings
 from procession.steps.schema import Schema
 from procession.steps.scope import RequestScope
 
-__all__ = ["ask"]
+__all__ = ["ask", "whole_answer"]
 
 T = TypeVar("T")
-
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
 async def ask(
@@ -60,6 +57,19 @@ async def ask(
         response_format={"type": "json", "name": schema.__name__, "schema": wanted.json_schema()},
         streaming=False,
     )
+    text, finish = await whole_answer(model, request)
+    if scope is not None and finish is not None:
+        scope.usage = scope.usage + finish.usage
+    answer: T = _answer(model.id, text, finish, wanted)
+    return answer
+
+
+async def whole_answer(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish | None]:
+    """
+    Return the text that *model* answers with, and how the answer ended.
+
+    Raises ``ModelError`` where the call fails.
+    """
     pieces: list[str] = []
     finish: Finish | None = None
     stream = model.stream(request)
@@ -71,10 +81,7 @@ async def ask(
                 finish = chunk
     finally:
         await _close(stream)
-    if scope is not None and finish is not None:
-        scope.usage = scope.usage + finish.usage
-    answer: T = _answer(model.id, "".join(pieces), finish, wanted)
-    return answer
+    return "".join(pieces), finish
 
 
 async def _close(stream: Any) -> None:
@@ -85,10 +92,9 @@ async def _close(stream: Any) -> None:
 
 def _answer(model: str, text: str, finish: Finish | None, wanted: Schema) -> Any:
     reason = f" (it ended with {finish.reason!r})" if finish is not None and finish.reason != "stop" else ""
-    fenced = _FENCE.match(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError) as error:
+        value = json_answer(text)
+    except ValueError as error:
         raise ModelError(f"{model} answered with text that is no JSON{reason}: {error}", body=text) from None
     try:
         return wanted.validate(value, where=f"the answer of {model}")

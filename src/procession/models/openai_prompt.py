@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Literal
@@ -16,12 +17,14 @@ from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall
 from procession.messages.value import Value
 from procession.models.loose import as_list, as_mapping
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
+from procession.models.strict_schema import strict_schema
 
 __all__ = ["chat_body", "chat_messages"]
 
 StructuredOutput = Literal["json_schema", "json_object"]
 """How a server is asked for JSON: with the schema, or without it where it knows none."""
 
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _OURS = frozenset({"max_retries", "timeout"})
 """Settings that are about the call and not sent."""
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -222,19 +225,10 @@ def _response_format(wanted: Mapping[str, Any], structured_output: StructuredOut
     schema = wanted.get("schema")
     if schema is None or structured_output == "json_object":
         return {"type": "json_object"}
-    named = {"name": wanted.get("name") or "answer", "schema": schema, "strict": _is_strict(schema)}
+    strict = strict_schema(schema)
+    named = {
+        "name": _NOT_IN_NAMES.sub("_", str(wanted.get("name") or "answer"))[:64],
+        "schema": schema if strict is None else strict,
+        "strict": strict is not None,
+    }
     return {"type": "json_schema", "json_schema": named}
-
-
-def _is_strict(schema: Any) -> bool:
-    """
-    Return whether *schema* is of the kind that OpenAI can hold a model to: closed objects without optional fields.
-    """
-    if isinstance(schema, Mapping):
-        rules = as_mapping(schema)
-        if rules.get("type") == "object" or "properties" in rules:
-            properties = as_mapping(rules.get("properties"))
-            if rules.get("additionalProperties") is not False or set(as_list(rules.get("required"))) != set(properties):
-                return False
-        return "default" not in rules and all(_is_strict(entry) for entry in rules.values())
-    return all(_is_strict(entry) for entry in as_list(schema))

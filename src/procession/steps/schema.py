@@ -26,7 +26,7 @@ class Schema:
     3
     """
 
-    __slots__ = ("_adapter", "_error", "_validate", "type")
+    __slots__ = ("_adapter", "_error", "_validate", "_validate_json", "type")
 
     def __init__(self, type: Any) -> None:
         from pydantic import TypeAdapter, ValidationError
@@ -34,6 +34,7 @@ class Schema:
         self.type = type
         self._adapter: Any = TypeAdapter(type)
         self._validate: Callable[[Any], Any] = self._adapter.validator.validate_python
+        self._validate_json: Callable[[str], Any] = self._adapter.validator.validate_json
         self._error = ValidationError
 
     def validate(self, value: Any, *, where: str, path: str | None = None) -> Any:
@@ -56,11 +57,36 @@ class Schema:
         try:
             return check(value)
         except self._error as error:
-            faults = "; ".join(
-                f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False, include_context=False)
-            )
-            raise SchemaError(f"{where}: {faults}", path=path, hint=f"expected {_name(self.type)}") from None
+            raise self._misfit(error, where, path) from None
+
+    def validate_json(self, text: str, *, where: str) -> Any:
+        """
+        Return what *text* says in JSON, as the type asks for it.
+
+        Raises ``SchemaError``, as ``validate`` does.
+
+        >>> Schema(tuple[int, ...]).validate_json("[1, 2]", where="the answer")
+        (1, 2)
+        """
+        try:
+            return self._validate_json(text)
+        except self._error as error:
+            raise self._misfit(error, where, None) from None
+
+    def _misfit(self, error: Any, where: str, path: str | None) -> SchemaError:
+        faults = [
+            f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        return SchemaError(
+            f"{where}: {'; '.join(faults)}", path=path, hint=f"expected {_name(self.type)}", faults=faults
+        )
+
+    def plain(self, value: Any) -> Any:
+        """
+        Return what JSON can say of *value*, which fits the schema.
+        """
+        return self._adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
 
     def json_schema(self) -> Mapping[str, Any]:
         """

@@ -1,0 +1,62 @@
+"""
+The text guards of an answer over the strings of the value that is made of it.
+
+Guards look at text as it is written.  In JSON an escape may stand for any character, and what a second model writes no
+guard has seen: so the strings themselves are looked at, as those in a tool's result are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from procession.agents.pipelines import Pipelines
+from procession.agents.state import LoopState
+from procession.processors.adapter import HookCaller
+from procession.processors.chain import owners
+from procession.processors.payloads import ToolResultPayload
+from procession.processors.text_guard import TextGuard
+from procession.steps.step import InlineRun
+
+__all__ = ["guarded", "output_guards"]
+
+_NAME = "structured-output"
+"""What reports of guards name in place of a tool."""
+
+
+def output_guards(pipelines: Pipelines) -> list[TextGuard]:
+    """
+    Return the guards that may change or stop the text of an answer, each once.
+    """
+    if pipelines.output is None:
+        return []
+    found: list[TextGuard] = []
+    for owner in owners([pipelines.output.as_step()]):
+        if isinstance(owner, TextGuard) and not owner.passes and owner.phase != "input" and owner not in found:
+            found.append(owner)
+    return found
+
+
+async def guarded(state: LoopState, run: InlineRun, value: Any, *, said: str | None) -> Any:
+    """
+    Return JSON data as the text guards leave its strings.
+
+    *said* is the text that it was read from and that they have seen; without an escape in it nothing is hidden from
+    them.  Raises ``Tripwire`` where one of them stops the run.
+    """
+    if said is not None and "\\" not in said:
+        return value
+    for guard in _asked(output_guards(state.pipelines), seen=said is not None):
+        payload = ToolResultPayload(
+            state.messages, tool_name=_NAME, result=value, step_number=state.step_number, steps=state.seen_steps()
+        )
+        await HookCaller(guard).call_async(payload, run, "")
+        value = payload.result
+    return value
+
+
+def _asked(guards: list[TextGuard], *, seen: bool) -> Iterator[TextGuard]:
+    """
+    Leave out those that only ask a detector, where it has *seen* the text: it reads escapes as people do.
+    """
+    return (guard for guard in guards if not (seen and guard.asks and not guard.rules))

@@ -1,0 +1,36 @@
+"""
+The beginning of structured output: what is wanted is noted, and a reader is shown it as it comes.
+"""
+
+from __future__ import annotations
+
+from procession.agents.state import LoopState
+from procession.agents.structured import StructuredOutput, structured_output
+from procession.agents.structured_guards import output_guards
+from procession.agents.structured_partial import PartialObjects
+from procession.agents.structured_run import StructuredRun
+from procession.processors.payloads import InputStepPayload
+
+__all__ = ["ask_for_object", "watch_for_object"]
+
+
+def watch_for_object(state: LoopState, wanted: StructuredOutput) -> None:
+    """
+    Let the run end in a value, and its reader see it grow.
+    """
+    state.structured = StructuredRun(wanted)
+    if state.emit is not None:
+        state.emit = PartialObjects(state.emit, state.structured, guarded=bool(output_guards(state.pipelines)))
+
+
+def ask_for_object(state: LoopState, payload: InputStepPayload) -> None:
+    """
+    Take what ``process_input_step`` made of the structured output of this step (D7).
+
+    Raises ``DefinitionError`` where it is none.
+    """
+    wanted = payload.structured_output = structured_output(payload.structured_output)
+    if state.structured is not None:
+        state.structured.wanted = wanted
+    elif wanted is not None:
+        watch_for_object(state, wanted)
