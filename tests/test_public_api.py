@@ -27,6 +27,7 @@ PUBLIC = [
     "Runtime",
     "Step",
     "StepContext",
+    "StructuredOutput",
     "Tool",
     "Tripwire",
     "Workflow",

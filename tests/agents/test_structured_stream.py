@@ -98,7 +98,8 @@ def leads_to(early: Any, late: Any) -> bool:
         known = cast("dict[str, Any]", early)
         return isinstance(late, dict) and all(key in late and leads_to(known[key], late[key]) for key in known)
     if isinstance(early, list):
-        so_far, further = cast("list[Any]", early), cast("list[Any]", late)
+        so_far: list[Any] = cast("Any", early)
+        further: list[Any] = cast("Any", late)
         return type(further) is list and all(map(leads_to, so_far, further)) and len(so_far) <= len(further)
     return type(early) is type(late) and early == late
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel
 from tests.models.wire import DONE, WireAnswer, delta, event, serving
 
+from procession.agents.agent import Agent
 from procession.errors import InputError
 from procession.messages.chunks import Finish, ToolCall
 from procession.messages.parts import TextPart
@@ -113,3 +115,25 @@ def test_model_shows_no_key() -> None:
 def test_model_is_a_language_model() -> None:
     """The client is a ``LanguageModel``."""
     assert isinstance(OpenAIChatModel("m"), LanguageModel)
+
+
+async def test_structured_output_of_an_agent() -> None:
+    """An agent's structured output reaches the server as a strict schema, with the tools, and comes back as a value."""
+
+    class City(BaseModel):
+        name: str
+
+    async with serving(WireAnswer([delta(content='{"na'), delta("stop", content='me": "Paris"}'), DONE])) as server:
+        agent = Agent("a", model=OpenAIChatModel("m", base_url=server.base_url))
+        async with agent.stream("Capital of France?", structured_output=City) as stream:
+            assert [value async for value in stream.object_stream] == [{}, {"name": "Paris"}, {"name": "Paris"}]
+            assert (await stream.result()).object == City(name="Paris")
+    told = server.bodies[0]["response_format"]
+    assert told == {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "City",
+            "schema": {**City.model_json_schema(), "additionalProperties": False},
+            "strict": True,
+        },
+    }

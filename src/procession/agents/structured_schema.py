@@ -81,7 +81,7 @@ class AnswerSchema:
         Raises ``SchemaError``, whose ``faults`` quote none of the values.
         """
         if self._adapter is not None:
-            return self._adapter.validate_json(json.dumps(value), where=_WHERE)
+            return self._adapter.read_json(json.dumps(value), where=_WHERE)
         faults = faults_of(value, self._rules)
         if faults:
             raise SchemaError(f"{_WHERE}: {'; '.join(faults)}", faults=faults)

@@ -59,19 +59,16 @@ class Schema:
         except self._error as error:
             raise self._misfit(error, where, path) from None
 
-    def validate_json(self, text: str, *, where: str) -> Any:
+    def read_json(self, text: str, *, where: str) -> Any:
         """
-        Return what *text* says in JSON, as the type asks for it.
+        Return what the JSON *text* says as the type asks for it, as leniently as the type is.
 
         Raises ``SchemaError``, as ``validate`` does.
 
-        >>> Schema(tuple[int, ...]).validate_json("[1, 2]", where="the answer")
+        >>> Schema(tuple[int, ...]).read_json("[1, 2]", where="the answer")
         (1, 2)
         """
-        try:
-            return self._validate_json(text)
-        except self._error as error:
-            raise self._misfit(error, where, None) from None
+        return self._checked(self._validate_json, text, where, None)
 
     def _misfit(self, error: Any, where: str, path: str | None) -> SchemaError:
         faults = [
