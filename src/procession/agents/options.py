@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 from procession.agents.callbacks import CALLBACKS, Callback, Condition
 from procession.agents.pipelines import GuardMode
 from procession.agents.resolve import Models, is_function, is_models
+from procession.agents.structured import may_be_structured
 from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
@@ -183,6 +184,7 @@ _ELSEWHERE = _Rule(_anything, "")
 _MODEL = _Rule(is_models, 'give a model, a name such as "openai/gpt-5-mini", or a list of them')
 _TOOLS = _Rule(_is_tools, "give a list of tools, made with @tool")
 _SYSTEM = _Rule(_is_system, "give a text")
+_SCHEMA = _Rule(may_be_structured, "give a pydantic model, a JSON schema or a StructuredOutput")
 _COUNT = _Rule(_is_count, "give a count of at least 1")
 _LIMIT = _Rule(_is_limit, "give a count, or None: a step is then never sent back")
 _POLICY = _Rule(lambda value: value in THREAD_POLICIES, '"queue", "reject" or "cancel_previous"')
@@ -207,7 +209,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "active_tools": _Rule(_is_names, NAMES_HINT),
     "model_settings": _MAPPING,
     "provider_options": _MAPPING,
-    "structured_output": _ELSEWHERE,
+    "structured_output": _SCHEMA,
     "max_steps": _COUNT,
     "stop_when": _CONDITION,
     "max_processor_retries": _LIMIT,

@@ -4,14 +4,15 @@ StructuredOutput: that an answer is to be a value, of which kind, and what happe
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_origin
 
 from procession.agents.structured_schema import AnswerSchema, answer_schema
 from procession.errors import DefinitionError, SchemaError
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 
-__all__ = ["ErrorStrategy", "PromptInjection", "StructuredOutput", "structured_output"]
+__all__ = ["ErrorStrategy", "PromptInjection", "StructuredOutput", "may_be_structured", "structured_output"]
 
 ErrorStrategy: TypeAlias = Literal["strict", "warn", "fallback"]
 PromptInjection: TypeAlias = Literal[False, "system", "inline", "auto"]
@@ -113,6 +114,17 @@ class StructuredOutput:
         Return what a model is told of the schema.
         """
         return {"type": "json", "name": self.schema.name, "schema": self.schema.json_schema}
+
+
+def may_be_structured(value: Any) -> bool:
+    """
+    Whether *value* is of a kind that ``structured_output=`` takes: the whole, a JSON schema, a type.
+    """
+    return (
+        isinstance(value, (StructuredOutput, Mapping, type))
+        or get_origin(value) is not None
+        or type(value).__module__ in ("typing", "typing_extensions")  # NewType, and aliases made by ``type``
+    )
 
 
 def structured_output(given: Any) -> StructuredOutput | None:
