@@ -18,8 +18,8 @@ from procession.processors.hooks import HOOK_NAMES
 __all__ = ["special_form"]
 
 FRAMEWORK = frozenset({
-    "apart", "drafts", "hook", "note", "owner", "processor_id", "report", "scope", "shown", "speak_for", "verdict",
-    "violated",
+    "apart", "drafts", "hook", "leave_behind", "note", "owner", "processor_id", "report", "scope", "shown",
+    "speak_for", "verdict", "violated",
 })  # fmt: skip
 """What a context has for the runtime and for the library's own processors."""
 
