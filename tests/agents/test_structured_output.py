@@ -362,3 +362,18 @@ async def test_prompt_hooks_see_what_is_added() -> None:
     wanted = StructuredOutput(Person, json_prompt_injection="system")
     await Agent("a", model=FakeModel(JSON), input_processors=[guard]).generate("Who?", structured_output=wanted)
     assert '"city"' in shown[0]
+
+
+async def test_resumed_run_has_a_value() -> None:
+    """A run that waits for an answer has no value yet; resumed, it ends in one."""
+
+    def execute(args: Any, ctx: Any) -> Any:
+        return ctx.suspend({"sure": "?"})
+
+    tool: Tool[Any] = Tool(name="confirm", parameters={"type": "object"}, execute=execute)
+    model = FakeModel([call_tool("confirm"), JSON])
+    agent = Agent("a", model=model, tools=[tool], structured_output=Person)
+    waiting = await agent.generate("Hi")
+    assert waiting.status == "suspended" and waiting.object is None
+    [call] = waiting.suspended
+    assert (await agent.resume(waiting.run_id, {call.tool_call_id: True})).object == Person(**DATA)

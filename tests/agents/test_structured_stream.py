@@ -99,7 +99,7 @@ def leads_to(early: Any, late: Any) -> bool:
         return isinstance(late, dict) and all(key in late and leads_to(known[key], late[key]) for key in known)
     if isinstance(early, list):
         so_far: list[Any] = cast("Any", early)
-        further: list[Any] = cast("Any", late)
+        further: list[Any] = late
         return type(further) is list and all(map(leads_to, so_far, further)) and len(so_far) <= len(further)
     return type(early) is type(late) and early == late
 
