@@ -189,11 +189,13 @@ async def test_cancelling_a_run_leaves_no_callback_behind() -> None:
 
 
 async def test_the_result_of_a_stream_that_was_left() -> None:
-    """Asking for the result of a stream that was left before its end says that it was cancelled."""
+    """The result of a stream that was left before its end is that of a run that was aborted."""
     async with Agent("parrot", model=FakeModel(Reply("x", delay=60))).stream("Hi") as stream:
         await anyio.lowlevel.checkpoint()
+    result = await stream.result()
+    assert (result.status, result.finish_reason, result.text) == ("aborted", "aborted", "")
     with pytest.raises(RunCancelled):
-        await stream.result()
+        result.raise_for_status()
 
 
 async def test_reading_after_the_block() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.kit import COST, at, counted_tool
 
 from procession.agents.agent import Agent
-from procession.errors import ModelError, RunCancelled, RunError, TripwireError
+from procession.errors import ModelError, RunError, TripwireError
 from procession.messages.chunks import Chunk, Finish, ResponseMetadata, TextDelta, TextEnd, TextStart
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, fail, say
@@ -121,11 +121,10 @@ async def test_values_of_a_blocked_run(name: str) -> None:
 
 
 async def test_a_value_of_a_stream_that_was_left_or_not_begun() -> None:
-    """Values say that the run was cancelled, or that the stream has not begun."""
+    """Values of a stream that was left are those of an aborted run; one that has not begun says so."""
     stream = Agent("a", model=FakeModel(Reply("x", delay=60))).stream("Hi")
     with pytest.raises(RunError, match="async with"):
         await stream.text
     async with stream:
         pass
-    with pytest.raises(RunCancelled):
-        await stream.text
+    assert (await stream.text, await stream.finish_reason) == ("", "aborted")

@@ -4,24 +4,26 @@ Call: one call of an agent, from its options to its result.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from procession.agents.callbacks import CALLBACKS, Condition, tell_after, told
-from procession.agents.commit import commit_marks, log_not_saved
+import anyio
+
+from procession.agents.abort import drop_attempt, end_aborted
+from procession.agents.callbacks import tell_after, told
+from procession.agents.caller import Caller
+from procession.agents.commit import commit_marks, commit_within, log_not_saved
+from procession.agents.heed import native_cancels, notice_cancellation
+from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
-from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
-from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
 from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
-from procession.agents.structured import StructuredOutput, structured_output
 from procession.agents.structured_start import watch_for_object
-from procession.agents.toolset import tools_by_name
-from procession.agents.turns import ThreadPolicy, in_turn
+from procession.agents.turns import in_turn
 from procession.errors import (
     InputError,
     ProcessionError,
@@ -31,63 +33,19 @@ from procession.errors import (
     TripwireError,
 )
 from procession.ids import new_id
-from procession.messages.chunks import Chunk, ErrorChunk, TripwireChunk, TripwireInfo
+from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
-from procession.models.model import LanguageModel
 from procession.processors.hooks import Hook
-from procession.processors.memory.memory import Memory
-from procession.processors.memory.message_history import MemoryUse
 from procession.processors.processor import FunctionProcessor
-from procession.runtime.run import RunResult
-from procession.runtime.runtime import Runtime
+from procession.runtime.run import Run, RunResult
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Outcome, RequestScope
 from procession.storage.base import JournalRow
-from procession.tools.tool import Approver, Tool
-from procession.workflows.workflow import Workflow
 
 __all__ = ["Call", "prepare"]
 
 Emit = Callable[[Chunk], Awaitable[None] | None]
-USER_TAG = "user-provided"
 _LISTS = ("input_processors", "output_processors", "error_processors")
-
-
-class Caller(Protocol):
-    """
-    What a call needs of the agent that is called.
-    """
-
-    id: str
-    instructions: Any
-    models: tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
-    tools: Mapping[str, Tool[Any]] | Callable[[RequestContext], Any]
-    memory: Memory | None
-    max_processor_retries: int | None
-    max_steps: int
-    model_settings: Mapping[str, Any] | None
-    provider_options: Mapping[str, Any] | None
-    tool_concurrency: int
-    require_tool_approval: Approver
-    raise_on_tripwire: bool
-    stop_when: Condition | Sequence[Condition] | None
-    callbacks: dict[str, Any]
-    thread_policy: ThreadPolicy
-    structured_output: StructuredOutput | None
-    runtime: Runtime
-
-    @property
-    def is_static(self) -> bool: ...
-    def pipelines_of(
-        self,
-        *,
-        input: Sequence[Any] | None = None,
-        output: Sequence[Any] | None = None,
-        error: Sequence[Any] | None = None,
-        prepare_step: Any = None,
-        guard_mode: GuardMode | None = None,
-    ) -> Pipelines: ...
-    def loop_of(self, pipelines: Pipelines) -> Workflow[LoopState, LoopState]: ...
 
 
 class Call:
@@ -95,7 +53,7 @@ class Call:
     One call: its state, and the run that drives it.
     """
 
-    __slots__ = ("agent", "loop", "options", "result", "state")
+    __slots__ = ("_driving", "aborted", "agent", "loop", "options", "result", "state")
 
     def __init__(self, agent: Caller, state: LoopState, loop: Any, options: CallOptions) -> None:
         self.agent = agent
@@ -103,6 +61,9 @@ class Call:
         self.loop = loop
         self.options = options
         self.result: AgentResult | None = None
+        self.aborted = False
+        """Whether somebody said that the answer is no longer wanted."""
+        self._driving: Run[Any, Any] | None = None
 
     def run(self) -> Awaitable[AgentResult]:
         """
@@ -117,15 +78,23 @@ class Call:
         return in_turn(self.agent.runtime, resource, thread, policy, self._run)
 
     async def _run(self) -> AgentResult:
-        state = self.state
-        run = self.agent.runtime.create_run(self.loop, scope=state.scope, detail=False, replay=False, sparse=True)
         try:
-            outcome: RunResult[Any] = await run.start(state)
-        except BaseException:  # the task is being cancelled
-            state.scope.give_up()
+            return await self._to_its_end()
+        except anyio.get_cancelled_exc_class():
+            await self._break_off()
             raise
+
+    async def _to_its_end(self) -> AgentResult:
+        state = self.state
+        outcome = await self._driven()
+        unseen = state.guards is not None
         if state.guards is not None:  # they have not passed: nobody gets what was held for them
             state.guards.drop(state)
+        aborted = self.aborted and outcome.status == "cancelled" and not state.ended
+        if aborted:
+            ended = await end_aborted(state, self.agent.runtime, unseen)
+            if ended is not None and ended.status != "success":
+                outcome, aborted = ended, False
         state.scope.usage = state.scope.usage + state.usage
         error: ProcessionError | None = state.error
         status: AgentStatus = "failed" if error is not None else "completed"
@@ -152,11 +121,17 @@ class Call:
                 hint="ask for an answer in a tool: ToolContext.suspend(...)",
             )
             await state.send(ErrorChunk(error))
-        elif outcome.status != "success":
+        elif aborted:
+            status, saved, error = "aborted", "aborted", None
+            await self._say_aborted()
+        elif outcome.status != "success" and not state.ended:
             status, saved = "aborted", "cancelled"
             error = RunCancelled(f"run {state.scope.run_id} was cancelled")
         try:
-            await commit_marks(state.scope, saved)
+            if aborted:
+                await commit_within(state.scope, saved)
+            else:
+                await commit_marks(state.scope, saved)
         except Exception as failure:
             if saved not in ("completed", "model_failed"):  # the run's own end stands
                 log_not_saved(state.scope.run_id, failure)
@@ -165,7 +140,9 @@ class Call:
                 error = _own_error(failure)
                 await state.send(ErrorChunk(error))
         self.result = self._result(status, error)
-        await self._tell(self.result, finished=status in ("completed", "failed", "suspended") and saved != "failed")
+        await self._tell(
+            self.result, finished=aborted or (status in ("completed", "failed", "suspended") and saved != "failed")
+        )
         return self.result
 
     async def keep(self, snapshot: str) -> None:
@@ -177,6 +154,81 @@ class Call:
         run_id = self.state.scope.run_id
         if not await self.agent.runtime.store.add(JournalRow(run_id=run_id, owner=self.agent.id, data=snapshot)):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
+
+    async def _driven(self) -> RunResult[Any]:
+        """
+        Drive the loop and return how it ended.
+        """
+        state = self.state
+        scope = state.scope
+        run = self._driving = self.agent.runtime.create_run(
+            self.loop, scope=scope, detail=False, replay=False, sparse=True
+        )
+        state.cancels = native_cancels()
+        state.cancelled_before = state.cancels() if state.cancels is not None else 0
+        given = self.options.get("abort_signal")
+        if given is not None:
+            scope.abort.listen(self.abort)
+            given.listen(scope.abort.abort)
+        try:
+            outcome: RunResult[Any] = await run.start(state)
+            if state.cancels is not None and state.cancels() > state.cancelled_before:
+                await notice_cancellation()
+            return outcome
+        except BaseException:  # the task is being cancelled
+            scope.give_up()
+            raise
+        finally:
+            if given is not None:
+                given.forget(scope.abort.abort)
+
+    @property
+    def has_begun(self) -> bool:
+        """
+        Whether it is the call's turn.
+        """
+        return self._driving is not None
+
+    def abort(self, reason: str | None = None) -> None:
+        """
+        Bring the run to its end: the answer is no longer wanted.  One that has ended stays as it is.
+        """
+        state, run = self.state, self._driving
+        if self.aborted or run is None:
+            return
+        self.aborted = True
+        if state.scope.abort_signal is not None:
+            state.scope.abort_signal.abort(reason)
+        # Hooks that look at the whole answer already are not called a second time: they have the grace period to end.
+        whole = state.started and state.finished and state.attempt is None
+        run.cancel(after=state.scope.grace if whole else 0.0)
+
+    async def _say_aborted(self) -> None:
+        state = self.state
+        final = state.steps[-1].text if state.steps else ""
+        await state.send(AbortChunk())
+        await state.send(Finish("aborted", state.usage, final, state.scope.run_id))
+
+    async def _break_off(self) -> None:
+        """
+        The task that drives the run is being cancelled: say so, within the grace period, and keep nothing unseen.
+        """
+        state = self.state
+        scope = state.scope
+        self.aborted = True
+        if scope.abort_signal is not None:
+            scope.abort_signal.abort("cancelled")
+        on_abort = state.settings.on_abort
+        if on_abort is None and state.emit is None and state.on_chunk is None:
+            return
+        with anyio.move_on_after(scope.grace, shield=True):
+            drop_attempt(state)
+            state.finish_reason = "aborted"
+            self.result = self._result("aborted", None)
+            if not state.ended:
+                await self._say_aborted()
+            if on_abort is not None:
+                await tell_after("on_abort", on_abort, self.result, scope.run_id)
 
     def _trip(self, tripwire: TripwireInfo) -> None:
         """
@@ -224,6 +276,8 @@ class Call:
 
     async def _tell(self, result: AgentResult, *, finished: bool) -> None:
         settings = self.state.settings
+        if result.status == "aborted" and result.error is None and settings.on_abort is not None:
+            await tell_after("on_abort", settings.on_abort, result, result.run_id)
         if result.error is not None and settings.on_error is not None:
             await tell_after("on_error", settings.on_error, result.error, result.run_id)
         if finished and settings.on_finish is not None:
@@ -285,8 +339,8 @@ async def prepare(
     instructions = options.get("instructions", agent.instructions)
     if restored is None and callable(instructions):
         instructions = await instructions_for(instructions, request_context)
-    owner = _use_memory(agent, options, scope)
-    message_list = restored if restored is not None else _message_list(messages, options, owner, instructions)
+    owner = use_memory(agent, options, scope)
+    message_list = restored if restored is not None else message_list_of(messages, options, owner, instructions)
     if not len(message_list) and "memory" not in scope.resources:
         raise InputError(
             f"agent {agent.id!r} was given no message to answer",
@@ -300,7 +354,7 @@ async def prepare(
     if callable(tools):
         tools = await tools_for(tools, request_context)
     state = LoopState(
-        settings=_settings(agent, options, pipelines.user_handles_errors, streaming, models, tools),
+        settings=settings_of(agent, options, pipelines.user_handles_errors, streaming, models, tools),
         pipelines=pipelines,
         scope=scope,
         messages=message_list,
@@ -313,82 +367,3 @@ async def prepare(
     scope.resources["send_signal"] = partial(send_signal, state)
     scope.resources["messages"] = message_list
     return Call(agent, state, agent.loop_of(pipelines), options)
-
-
-def _use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tuple[str | None, str | None]:
-    """
-    Note which thread the request belongs to; returns the thread and the resource that own its messages, if any do.
-    """
-    thread, resource = options.get("thread"), options.get("resource")
-    in_use = agent.memory is not None and thread is not None
-    if agent.memory is not None and (thread is None) != (resource is None):
-        raise InputError(
-            f"agent {agent.id!r} has a memory, and the call names only a {'thread' if thread else 'resource'}",
-            hint="give both thread= and resource=, or neither",
-        )
-    if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
-        scope.resources["memory"] = (
-            agent.memory.use(thread, resource, options.get("memory_options"))
-            if agent.memory is not None
-            else MemoryUse(thread_id=thread, resource_id=resource)
-        )
-    return (thread, resource) if in_use else (None, None)
-
-
-def _message_list(
-    messages: Any, options: CallOptions, owner: tuple[str | None, str | None], instructions: Any
-) -> MessageList:
-    made = MessageList(thread_id=owner[0], resource_id=owner[1])
-    if instructions:
-        made.add_system(instructions)
-    context, system = options.get("context"), options.get("system")
-    if context:
-        made.add(context, "context")
-    if system:
-        made.add_system(system, USER_TAG)
-    made.add(messages, "input")
-    return made
-
-
-def _settings(
-    agent: Caller,
-    options: CallOptions,
-    user_handles_errors: bool,
-    streaming: bool,
-    models: tuple[LanguageModel, ...],
-    tools: Mapping[str, Tool[Any]],
-) -> RunSettings:
-    given = options.get("tools")
-    if given:
-        tools = {**tools, **tools_by_name(given)}
-    limit = options.get("max_processor_retries", agent.max_processor_retries)
-    wanted = options.get("structured_output")
-    return RunSettings(
-        agent_id=agent.id,
-        model=models[0],
-        fallbacks=models[1:],
-        tools=tools,
-        tool_choice=options.get("tool_choice", "auto"),
-        active_tools=options.get("active_tools"),
-        model_settings=merged(agent.model_settings, options.get("model_settings")),
-        provider_options=merged(agent.provider_options, options.get("provider_options")),
-        structured_output=structured_output(wanted) if wanted is not None else agent.structured_output,
-        max_steps=options.get("max_steps", agent.max_steps),
-        max_retries=limit,
-        max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
-        tool_concurrency=agent.tool_concurrency,
-        require_tool_approval=options.get("require_tool_approval", agent.require_tool_approval),
-        streaming=streaming,
-        stop_when=_conditions(options.get("stop_when", agent.stop_when)),
-        **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),
-    )
-
-
-def _callbacks(options: CallOptions) -> dict[str, Any]:
-    return {name: options.get(name) for name in CALLBACKS if name in options}
-
-
-def _conditions(given: Condition | Sequence[Condition] | None) -> Sequence[Condition]:
-    if given is None:
-        return ()
-    return (given,) if callable(given) else given

@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 
 from procession.agents.output import AgentStep
 from procession.errors import StepError
+from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk
 from procession.messages.shapes import is_form
 from procession.messages.value import Value
+from procession.steps.scope import RequestScope
 
 __all__ = [
-    "CALLBACKS", "Callback", "Condition", "Iteration", "after_iteration", "is_met", "tell_after", "told",
+    "CALLBACKS", "Callback", "Condition", "Iteration", "after_iteration", "is_met", "tell_after", "tell_callback", "told",
 ]  # fmt: skip
 
 Callback: TypeAlias = Callable[..., Any]
@@ -104,3 +106,39 @@ async def after_iteration(callback: Callback, iteration: Iteration) -> tuple[boo
 
 def _name(condition: Any) -> str:
     return getattr(condition, "__name__", type(condition).__name__)
+
+
+async def tell_callback(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: RequestScope) -> None:
+    """
+    Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
+
+    At a chunk that says why the run stopped it is only logged: a callback cannot take that back.
+    """
+    try:
+        waiting = on_chunk(chunk)
+        if hasattr(waiting, "__await__"):
+            await waiting
+    except Exception as error:
+        if not _stands(chunk):
+            raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error
+        _log_failed_callback(scope.run_id, chunk, error)
+
+
+def _stands(chunk: Chunk) -> bool:
+    """
+    Whether *chunk* tells of an end that nothing can change any more.
+    """
+    if type(chunk) is Finish:
+        return chunk.reason == "aborted"
+    return isinstance(chunk, (TripwireChunk, ErrorChunk, AbortChunk))
+
+
+def _log_failed_callback(run_id: str, chunk: Chunk, error: Exception) -> None:
+    """
+    Say that ``on_chunk`` raised; the message of the error may hold private text and is left out.
+    """
+    import structlog
+
+    structlog.get_logger("procession.agents").warning(
+        "on_chunk failed", run_id=run_id, chunk=chunk.type, error=type(error).__name__
+    )

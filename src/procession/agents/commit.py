@@ -4,9 +4,11 @@ What is saved once the outcome is known (D34): each mark that a processor left i
 
 from __future__ import annotations
 
+import anyio
+
 from procession.steps.scope import Outcome, RequestScope
 
-__all__ = ["commit_marks", "log_not_saved"]
+__all__ = ["commit_marks", "commit_within", "log_not_saved"]
 
 
 async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
@@ -21,6 +23,16 @@ async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
             await mark.commit(outcome)
     finally:
         await scope.settle()
+
+
+async def commit_within(scope: RequestScope, outcome: Outcome) -> None:
+    """
+    Do what :func:`commit_marks` does within the grace period: whoever aborted the run does not wait for a slow store.
+    """
+    with anyio.move_on_after(scope.grace):
+        await commit_marks(scope, outcome)
+        return
+    log_not_saved(scope.run_id, TimeoutError())
 
 
 def log_not_saved(run_id: str, error: Exception) -> None:

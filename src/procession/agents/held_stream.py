@@ -12,7 +12,8 @@ from typing import Any
 
 import anyio
 
-from procession.agents.state import LoopState, tell_callback
+from procession.agents.callbacks import tell_callback
+from procession.agents.state import LoopState
 from procession.messages.chunks import Chunk
 
 __all__ = ["HeldStream"]

@@ -183,6 +183,7 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
         retry_count=state.retries,
     )
     await run_hook(state, run, path, payload)
+    attempt.passed = Hook.LLM_RESPONSE
     return state
 
 
@@ -230,6 +231,7 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     )
     version = state.messages.version
     await run_hook(state, run, path, payload)
+    attempt.passed = Hook.OUTPUT_STEP
     if state.messages.version != version:
         step.text = payload.text
         state.step_texts_stale = True  # it may have changed what earlier steps said, too

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from procession.agents.answer import answered
+from procession.agents.heed import heeding, notice_cancellation
 from procession.agents.hook_steps import api_error
 from procession.agents.later_prompt import LaterPrompt
 from procession.agents.output import AgentStep
@@ -33,6 +34,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
 
     A model's failure is kept on the attempt: ``process_api_error`` decides on it.
     """
+    if state.cancels is not None and state.cancels() > state.cancelled_before:
+        await notice_cancellation()
     attempt = state.attempt or await state.open()
     keep = state.pipelines.keeps_chunks
     if keep:
@@ -43,6 +46,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             await _answer(state, attempt, _replayed(attempt.response), keep)
         else:
             stream = attempt.using.model.stream(_request(state, attempt))
+            if state.scope.abort_signal is not None:
+                stream = heeding(stream, state.scope.abort_signal)
             try:
                 await _answer(state, attempt, stream, keep, StepStart(state.response_id))
             finally:
@@ -62,6 +67,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         await state.guards.passed()
     if state.scope.replacement is not None and await answered(state):
         raise Bail(state)
+    if state.chain is not None and state.cancels is not None and state.cancels() > state.cancelled_before:
+        await notice_cancellation()
     _settle(state, attempt)
     if attempt.error is not None and state.pipelines.errors_at_call:
         await api_error(state, run, path)

@@ -22,6 +22,7 @@ from procession.processors.apply import NAMES_HINT, fault_of_names
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
+from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 from procession.tools.tool import Approver
 
@@ -72,6 +73,8 @@ class CallOptions(TypedDict, total=False):
     """Called like ``process_input_step``, after the processors."""
     raise_on_tripwire: bool
     run_id: str
+    abort_signal: AbortSignal
+    """Ends the run once it is set: what was said so far is its result."""
     on_chunk: Callable[[Chunk], Any]
     on_step_finish: Callback
     """Told each step, an ``AgentStep``; one that is sent back has the finish reason ``retry``."""
@@ -149,6 +152,10 @@ def _is_runtime(value: Any) -> bool:
     return value is None or isinstance(value, Runtime)
 
 
+def _is_signal(value: Any) -> bool:
+    return isinstance(value, AbortSignal)
+
+
 def _is_condition(value: Any) -> bool:
     return _is_callback(value) or (is_sequence(value) and len(value) > 0 and all(map(_is_callback, value)))
 
@@ -220,6 +227,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "prepare_step": _CALLBACK,
     "raise_on_tripwire": _BOOL,
     "run_id": _Rule(_is_text, "give a text"),
+    "abort_signal": _Rule(_is_signal, "give an AbortSignal"),
     **dict.fromkeys(CALLBACKS, _CALLBACK),
 }
 

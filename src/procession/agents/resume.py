@@ -10,7 +10,8 @@ from typing import Any
 
 import anyio
 
-from procession.agents.call import Call, Caller, Emit, prepare
+from procession.agents.call import Call, Emit, prepare
+from procession.agents.caller import Caller
 from procession.agents.claim import Claim
 from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult

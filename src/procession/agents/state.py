@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from procession.agents.callbacks import tell_callback
 from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
@@ -14,9 +15,14 @@ from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
 from procession.agents.structured_run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
-from procession.errors import ModelError, StepError, StructuredOutputError
+from procession.errors import ModelError, StructuredOutputError
 from procession.ids import new_id
-from procession.messages.chunks import Chunk, DataChunk, ErrorChunk, Start, TripwireChunk, TripwireInfo
+from procession.messages.chunks import (
+    Chunk,
+    DataChunk,
+    Start,
+    TripwireInfo,
+)  # fmt: skip
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
@@ -26,13 +32,14 @@ from procession.messages.to_prompt import PromptBuilder
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.window import Window
 from procession.models.model import ToolSpec
+from procession.processors.hooks import Hook
 from procession.processors.payloads import InputStepPayload
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail
 from procession.steps.step import InlineRun
 
-__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState", "tell_callback"]
+__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState"]
 
 FEEDBACK_TAG = "processor-retry-feedback"
 NOTE_TAG = "iteration-feedback"
@@ -64,7 +71,7 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "chunks", "collector", "error", "from_cache", "outcomes", "prompt", "request", "response", "said",
+        "before", "chunks", "collector", "error", "from_cache", "outcomes", "passed", "prompt", "request", "response", "said",
         "step", "using",
     )  # fmt: skip
 
@@ -86,6 +93,8 @@ class Attempt:
         self.chunks: list[Chunk] = []
         """The model's own chunks, kept where a processor wants them."""
         self.error: ModelError | None = None
+        self.passed: Hook | None = None
+        """The last of the hooks that look at a whole answer in which processors have let this one pass."""
         self.outcomes: Sequence[Any] = ()
         """What became of the tool calls, in call order."""
 
@@ -100,8 +109,11 @@ class LoopState:
         "answers",
         "api_retries",
         "attempt",
+        "cancelled_before",
+        "cancels",
         "chain",
         "emit",
+        "ended",
         "error",
         "feedback",
         "finish_reason",
@@ -181,6 +193,11 @@ class LoopState:
         """Whether such a note stands before the model."""
         self._usages: list[Usage] = []
         self.attempt: Attempt | None = None
+        self.cancels: Callable[[], int] | None = None
+        """Counts the cancellations of the task that drives the run, on asyncio; ``cancelled_before`` are older ones."""
+        self.cancelled_before = 0
+        self.ended = False
+        """Whether nothing is left to be done but to tell the reader."""
         self.started = False
         self.finished = False
         self.finish_reason = "unknown"
@@ -359,30 +376,3 @@ class LoopState:
                     attempt.collector.add_data(part)
                 else:
                     self.messages.append_response((part,), message_id=self.response_id)
-
-
-async def tell_callback(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: RequestScope) -> None:
-    """
-    Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
-
-    At a chunk that says why the run stopped or failed it is only logged: a callback cannot take that back.
-    """
-    try:
-        waiting = on_chunk(chunk)
-        if hasattr(waiting, "__await__"):
-            await waiting
-    except Exception as error:
-        if not isinstance(chunk, (TripwireChunk, ErrorChunk)):
-            raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error
-        _log_failed_callback(scope.run_id, chunk, error)
-
-
-def _log_failed_callback(run_id: str, chunk: Chunk, error: Exception) -> None:
-    """
-    Say that ``on_chunk`` raised; the message of the error may hold private text and is left out.
-    """
-    import structlog
-
-    structlog.get_logger("procession.agents").warning(
-        "on_chunk failed", run_id=run_id, chunk=chunk.type, error=type(error).__name__
-    )

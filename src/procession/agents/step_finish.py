@@ -115,6 +115,7 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     refresh_texts(state)
     if state.structured is not None:
         await make_object(state, run, state.structured)
+    state.ended = True
     if not state.heard:
         return state
     final = state.steps[-1].text if state.steps else ""

@@ -93,10 +93,34 @@ class AgentStream:
     ) -> None:
         group = self._group
         if group is not None:
-            if not self._over:  # to cancel what has ended would do no harm, and cost as much as a model call
-                group.cancel_scope.cancel()
-            # The block's own error is not handed to the group: it would come out wrapped.
-            await group.__aexit__(None, None, None)
+            try:
+                if not self._over:
+                    await self._close(kind)
+            finally:
+                # The block's own error is not handed to the group: it would come out wrapped.
+                await group.__aexit__(None, None, None)
+
+    async def _close(self, kind: type[BaseException] | None) -> None:
+        """
+        Abort the run, and cancel it where it has not ended after the grace period, or the block is being cancelled.
+        """
+        assert self._group is not None
+        self._feed.flow()
+        call = self._call
+        try:
+            if (
+                call is not None
+                and call.has_begun
+                and (kind is None or not issubclass(kind, anyio.get_cancelled_exc_class()))
+            ):
+                call.abort("the stream was closed")
+                if self._done is None:
+                    self._done = anyio.Event()
+                with anyio.move_on_after(2 * call.state.scope.grace):  # one for the hooks, one for the store
+                    await self._done.wait()
+        finally:
+            if not self._over:
+                self._group.cancel_scope.cancel()
 
     async def _drive(self) -> None:
         try:
@@ -106,6 +130,8 @@ class AgentStream:
             self._error = error
             self._feed.put(ErrorChunk(error))
         finally:
+            if self._result is None and self._call is not None:  # cancelled: how far it had come
+                self._result = self._call.result
             self._feed.close()
             self._over = True
             if self._done is not None:

@@ -230,10 +230,13 @@ class Run(Generic[In, Out]):
         self.state.listen()
         return reader
 
-    def cancel(self) -> None:
+    def cancel(self, *, after: float = 0.0) -> None:
         """
-        Cancel the run; a run that has ended stays as it is.
+        Cancel the run, now or *after* so many seconds; a run that has ended stays as it is.
         """
+        if after > 0 and self._scope is not None:
+            self._scope.deadline = anyio.current_time() + after
+            return
         self._cancelled = True
         self.state.breathe_at = 0.0
         if self._scope is not None:

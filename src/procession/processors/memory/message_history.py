@@ -126,7 +126,7 @@ class HistoryMark:
         if messages is None:
             return
         kept: list[Message] = []
-        if outcome == "suspended" or (outcome in ("completed", "model_failed") and self.complete):
+        if outcome == "suspended" or (outcome in ("completed", "model_failed", "aborted") and self.complete):
             kept = [*messages.view("input"), *messages.view("response")]
         elif outcome == "blocked" and self._policy != "none":
             kept = list(messages.view("input"))

@@ -1,0 +1,112 @@
+"""
+What the agent's settings and the call's come to together: the messages of a call, and what it is made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from procession.agents.callbacks import CALLBACKS, Condition
+from procession.agents.caller import Caller
+from procession.agents.options import CallOptions
+from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
+from procession.agents.structured import structured_output
+from procession.agents.toolset import tools_by_name
+from procession.errors import (
+    InputError,
+)
+from procession.messages.message_list import MessageList
+from procession.models.model import LanguageModel
+from procession.processors.memory.message_history import MemoryUse
+from procession.steps.scope import RequestScope
+from procession.tools.tool import Tool
+
+__all__ = ["message_list_of", "settings_of", "use_memory"]
+
+USER_TAG = "user-provided"
+
+
+def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tuple[str | None, str | None]:
+    """
+    Note which thread the request belongs to; returns the thread and the resource that own its messages, if any do.
+    """
+    thread, resource = options.get("thread"), options.get("resource")
+    in_use = agent.memory is not None and thread is not None
+    if agent.memory is not None and (thread is None) != (resource is None):
+        raise InputError(
+            f"agent {agent.id!r} has a memory, and the call names only a {'thread' if thread else 'resource'}",
+            hint="give both thread= and resource=, or neither",
+        )
+    if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
+        scope.resources["memory"] = (
+            agent.memory.use(thread, resource, options.get("memory_options"))
+            if agent.memory is not None
+            else MemoryUse(thread_id=thread, resource_id=resource)
+        )
+    return (thread, resource) if in_use else (None, None)
+
+
+def message_list_of(
+    messages: Any, options: CallOptions, owner: tuple[str | None, str | None], instructions: Any
+) -> MessageList:
+    """
+    Return the messages that a call begins with: instructions, context, further system messages, and the input.
+    """
+    made = MessageList(thread_id=owner[0], resource_id=owner[1])
+    if instructions:
+        made.add_system(instructions)
+    context, system = options.get("context"), options.get("system")
+    if context:
+        made.add(context, "context")
+    if system:
+        made.add_system(system, USER_TAG)
+    made.add(messages, "input")
+    return made
+
+
+def settings_of(
+    agent: Caller,
+    options: CallOptions,
+    user_handles_errors: bool,
+    streaming: bool,
+    models: tuple[LanguageModel, ...],
+    tools: Mapping[str, Tool[Any]],
+) -> RunSettings:
+    """
+    Return what a call is made with: what it says itself, and else what the agent says.
+    """
+    given = options.get("tools")
+    if given:
+        tools = {**tools, **tools_by_name(given)}
+    limit = options.get("max_processor_retries", agent.max_processor_retries)
+    wanted = options.get("structured_output")
+    return RunSettings(
+        agent_id=agent.id,
+        model=models[0],
+        fallbacks=models[1:],
+        tools=tools,
+        tool_choice=options.get("tool_choice", "auto"),
+        active_tools=options.get("active_tools"),
+        model_settings=merged(agent.model_settings, options.get("model_settings")),
+        provider_options=merged(agent.provider_options, options.get("provider_options")),
+        structured_output=structured_output(wanted) if wanted is not None else agent.structured_output,
+        max_steps=options.get("max_steps", agent.max_steps),
+        max_retries=limit,
+        max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
+        tool_concurrency=agent.tool_concurrency,
+        require_tool_approval=options.get("require_tool_approval", agent.require_tool_approval),
+        streaming=streaming,
+        stop_when=_conditions(options.get("stop_when", agent.stop_when)),
+        **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),
+    )
+
+
+def _callbacks(options: CallOptions) -> dict[str, Any]:
+    return {name: options.get(name) for name in CALLBACKS if name in options}
+
+
+def _conditions(given: Condition | Sequence[Condition] | None) -> Sequence[Condition]:
+    if given is None:
+        return ()
+    return (given,) if callable(given) else given
