@@ -374,3 +374,5 @@ class ModelError(RunError):
         self.request_id = request_id
         self.body = body
         self.headers = headers
+        self.earlier: Sequence[ModelError] = ()
+        """Where an agent has several models and all failed: why those before this one did, in their order."""

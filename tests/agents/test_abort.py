@@ -337,8 +337,9 @@ async def test_cancelling_the_reader_of_a_stream(anyio_backend: str) -> None:
     """CAN-005: cancelled while it reads, a caller is told so, and the run is over, whatever a processor swallows."""
     violations, told = list[Any](), list[AgentResult]()
     agent = Agent("guide", model=FakeModel(["a", "b"]), output_processors=[Swallows(violations)], on_abort=told.append)
+    stream = agent.stream("Hi")
     with anyio.CancelScope() as scope:
-        async with agent.stream("Hi") as stream:
+        async with stream:
             async for chunk in stream:
                 if chunk.type == "text-start":
                     scope.cancel()
@@ -360,8 +361,9 @@ async def test_the_connection_is_closed_at_once(way: str) -> None:
     hold, signal = anyio.Event(), AbortSignal()
     async with serving(endless(hold)) as server:
         agent = Agent("guide", model=OpenAIChatModel("m", base_url=server.base_url))
+        stream = agent.stream("Hi", abort_signal=signal)
         with anyio.CancelScope() as scope:
-            async with agent.stream("Hi", abort_signal=signal) as stream:
+            async with stream:
                 reader = stream.text_stream
                 assert await anext(reader) == "Hel"
                 if way == "aclose":

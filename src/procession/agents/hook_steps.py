@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from procession.agents.answer import answered
 from procession.agents.errors import tell_error
+from procession.agents.fallback import fall_back, with_earlier
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.structured_prompt import with_wish
@@ -121,6 +122,8 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     ``process_input_step``: before each model call.
     """
     attempt = await state.open()
+    if attempt.is_fallback:
+        return state
     using = attempt.using
     payload = InputStepPayload(
         state.messages,
@@ -207,7 +210,9 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if payload.retry and (payload.can_retry or payload.own_retry):
         await send_back(state, None, own=payload.own_retry)
         raise Bail(state)
-    await tell_error(state, error)
+    if state.settings.fallbacks and await fall_back(state, error):
+        raise Bail(state)
+    await tell_error(state, with_earlier(state, error))
     return state
 
 

@@ -71,12 +71,12 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "chunks", "collector", "error", "from_cache", "outcomes", "passed", "prompt", "request", "response", "said",
+        "before", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt", "request", "response", "said",
         "step", "using",
     )  # fmt: skip
 
-    def __init__(self, using: RunSettings, step: AgentStep, before: Message | None) -> None:
-        self.using: RunSettings | InputStepPayload = using
+    def __init__(self, using: RunSettings | InputStepPayload, step: AgentStep, before: Message | None) -> None:
+        self.using = using
         """The model, tools and settings: the run's, or what ``process_input_step`` made of them."""
         self.step = step
         """What the attempt comes to; it joins the run's steps once the model has answered."""
@@ -88,6 +88,8 @@ class Attempt:
         self.response: Any = None
         """What a processor gave in place of the model's answer."""
         self.from_cache = False
+        self.is_fallback = False
+        """Whether it asks another model what the last attempt asked: ``process_input_step`` is not called again (D16)."""
         self.request: Any = None
         self.collector = Collector()
         self.chunks: list[Chunk] = []
@@ -114,6 +116,8 @@ class LoopState:
         "chain",
         "emit",
         "ended",
+        "failures",
+        "fallen",
         "error",
         "feedback",
         "finish_reason",
@@ -196,6 +200,10 @@ class LoopState:
         self.cancels: Callable[[], int] | None = None
         """Counts the cancellations of the task that drives the run, on asyncio; ``cancelled_before`` are older ones."""
         self.cancelled_before = 0
+        self.fallen = 0
+        """How many of this step's models have been given up: the next step begins with the first one again."""
+        self.failures: list[ModelError] = []
+        """Why they were."""
         self.ended = False
         """Whether nothing is left to be done but to tell the reader."""
         self.started = False
@@ -272,7 +280,10 @@ class LoopState:
             self.note, self.noted = None, True
         self.system_seen = self.messages.system_messages
         step = AgentStep(self.step_number, self.response_id)
-        attempt = self.attempt = Attempt(self.settings, step, self.messages.get_by_id(self.response_id))
+        using = self.settings
+        if self.fallen:
+            using = using.replace(model=using.fallbacks[self.fallen - 1])
+        attempt = self.attempt = Attempt(using, step, self.messages.get_by_id(self.response_id))
         if self.chain is not None:
             self.chain.begin(step_number=self.step_number, steps=self.seen_steps(), retry_count=self.retries)
         return attempt
@@ -292,6 +303,8 @@ class LoopState:
         if self.retries:
             self.messages.clear_system(FEEDBACK_TAG)
             self.own_retries = 0
+            if self.fallen:
+                self.fallen, self.failures = 0, []
         if self.noted:
             self.messages.clear_system(NOTE_TAG)
             self.noted = False
