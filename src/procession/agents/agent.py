@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from procession.agents.agent_tool import agent_tool
 from procession.agents.call import Call, prepare
 from procession.agents.callbacks import Callback, Condition
 from procession.agents.loop import build_loop
@@ -19,6 +20,7 @@ from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
 from procession.agents.structured import structured_output as wanted_output
+from procession.agents.sub_run import begin_sub_run
 from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
@@ -31,7 +33,7 @@ from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
-from procession.tools.tool import Approver
+from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
 
 __all__ = ["Agent"]
@@ -221,15 +223,22 @@ class Agent:
         return Step(id=self.id, execute=self._as_step, kind="agent", output_type=str, owner=self, body=self.workflow)
 
     async def _as_step(self, ctx: StepContext[Any]) -> str:
-        call = await prepare(self, ctx.input, {"request_context": ctx.request_context}, emit=None, streaming=False)
-        result = await call.run()
-        ctx.scope.violations.extend(result.violations)
-        ctx.scope.left_behind.extend(result.left_behind)
-        ctx.scope.usage = ctx.scope.usage + result.usage
+        result = await begin_sub_run(self, ctx.input, ctx.scope)
         if result.tripwire is not None:
             raise Tripwire(result.tripwire)
         result.raise_for_status()
         return result.text
+
+    def as_tool(
+        self, *, name: str | None = None, description: str | None = None, requires_approval: Approver = False
+    ) -> Tool[str]:
+        """
+        Return the agent as a tool that takes ``{"prompt": ...}`` and returns the answer's text.
+
+        It joins the run of the agent that calls it; its tripwire becomes a result that is marked as an error.  *name* is
+        ``agent-<id>`` and *description* the agent's own, unless said otherwise.
+        """
+        return agent_tool(self, name=name, description=description, requires_approval=requires_approval)
 
     # -- running it
 

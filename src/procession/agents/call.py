@@ -364,6 +364,8 @@ async def prepare(
     if state.settings.structured_output is not None:
         watch_for_object(state, state.settings.structured_output)
     scope.resources["write_data"] = state.write_data
+    scope.resources["spend"] = state.spend
+    scope.resources["listens"] = state.listens
     scope.resources["send_signal"] = partial(send_signal, state)
     scope.resources["messages"] = message_list
     return Call(agent, state, agent.loop_of(pipelines), options)

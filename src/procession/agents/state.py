@@ -246,6 +246,12 @@ class LoopState:
         """
         self._usages.append(usage)
 
+    def listens(self) -> bool:
+        """
+        Whether what runs inside may be shown to the reader: somebody reads, and no processor would have to look at it.
+        """
+        return self.chain is None and self.heard
+
     def seen_steps(self) -> Sequence[AgentStep]:
         """
         Return the steps so far as a snapshot of constant cost.

@@ -12,7 +12,7 @@ from procession.agents.hook_steps import run_hook
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.suspension import park
-from procession.errors import ApprovalError, ToolArgumentsError
+from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolResultPayload
@@ -186,6 +186,9 @@ async def _run(
         raise
     except ToolArgumentsError as error:
         return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
+    except TripwireError as error:  # of an agent or a workflow that the tool ran; it does not trip this run
+        if context.question is None:
+            return ToolOutcome(call, tool, result={"tripwire": _told(error)}, is_error=True)
     except Exception as error:
         if context.question is None:
             return ToolOutcome(call, tool, error=str(error) or type(error).__name__)
@@ -197,6 +200,13 @@ async def _run(
             raise
     state.refused = context.refused or state.refused
     return _waiting(call, tool, "suspended", context, resumed)
+
+
+def _told(error: TripwireError) -> Any:
+    info: Any = error.tripwire
+    return json_value(
+        {"reason": info.reason, "retry": info.retry, "metadata": info.metadata, "processor_id": info.processor_id}
+    )
 
 
 def _waiting(

@@ -130,6 +130,13 @@ class ToolContext:
         """
         return bool(self._answers)
 
+    @property
+    def answers_given(self) -> int:
+        """
+        How many of its questions have been answered: 0 where it runs for the first time.
+        """
+        return len(self._answers)
+
     def suspend(self, payload: Any = None, *, resume_schema: Any = None, label: str | None = None) -> Any:
         """
         Ask somebody outside, and return the answer.

@@ -1,0 +1,80 @@
+"""
+SubRun: a run of an agent inside another run: it shares the request, and what it costs and finds is told to the outer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from procession.agents.call import Call, Emit, prepare
+from procession.agents.caller import Caller
+from procession.agents.output import AgentResult
+from procession.errors import RunError
+from procession.messages.usage import NO_USAGE, Usage
+from procession.steps.scope import RequestScope
+
+__all__ = ["DEEPEST", "begin_sub_run", "sub_run"]
+
+DEEPEST = 8
+"""How many runs may stand inside each other, so that agents that call themselves come to an end."""
+_DEPTH = "depth"
+
+
+def begin_sub_run(
+    agent: Caller, messages: Any, outer: RequestScope, *, run_id: str = "", emit: Emit | None = None
+) -> Awaitable[AgentResult]:
+    """
+    Let *agent* answer *messages* inside the run of *outer*; *emit* takes its chunks.
+    """
+
+    def prepared(options: dict[str, Any]) -> Awaitable[Call]:
+        if run_id:
+            options["run_id"] = run_id
+        return prepare(agent, messages, options, emit=emit, streaming=emit is not None)
+
+    return sub_run(agent.id, outer, prepared)
+
+
+async def sub_run(
+    agent_id: str, outer: RequestScope, prepared: Callable[[dict[str, Any]], Awaitable[Call]]
+) -> AgentResult:
+    """
+    Run what *prepared* lays out, given the options that join it to *outer*, and charge it to the run of *outer*, once, however it ends.
+
+    Raises ``RunError`` where too many runs stand inside each other.
+    """
+    depth = outer.resources.get(_DEPTH, 0) + 1
+    if depth > DEEPEST:
+        raise RunError(
+            f"agent {agent_id!r} was not run: {DEEPEST} runs stand inside each other already",
+            hint="let it answer itself",
+        )
+    # It listens to the outer signal and has one of its own: that it is cancelled alone, by a timeout, ends it alone.
+    call = await prepared({"request_context": outer.request_context, "abort_signal": outer.abort})
+    scope = call.state.scope
+    scope.resources[_DEPTH] = depth
+    paid = call.state.usage  # of a resumed run: what was charged before
+    try:
+        return await call.run()
+    finally:
+        _charge(outer, _less(call.state.usage, paid))
+        outer.violations.extend(scope.violations)
+        outer.left_behind.extend(scope.left_behind)
+
+
+def _charge(outer: RequestScope, usage: Usage) -> None:
+    """
+    Count *usage* in the result of the agent whose loop this is, which adds it to the scope at its end; or in the scope.
+    """
+    spend = outer.resources.get("spend")
+    if spend is not None:
+        spend(usage)
+    else:
+        outer.usage = outer.usage + usage
+
+
+def _less(usage: Usage, paid: Usage) -> Usage:
+    if paid is NO_USAGE:
+        return usage
+    return Usage(*(getattr(usage, name) - getattr(paid, name) for name in Usage.__fields__))
