@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.messages.strategies import messages, plain, texts
 
 from procession.errors import MessageError, ModelError
-from procession.messages import chunks, parts
+from procession.messages import chunks, parts, tripwire
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage, PromptToolCall
@@ -22,14 +22,14 @@ from procession.messages.value import Value
 
 EXAMPLES: dict[str, Any] = {
     "str": "x", "str | bytes": b"\x00\xff", "bool": True, "bool | None": False, "int": 7, "float | None": 1.5, "str | None": "y",
-    "Any": {"a": [1, None]}, "Usage": Usage(1, 2), "BaseException": None, "tuple[Any, ...]": ("w", 1),
+    "Any": {"a": [1, None]}, "Sequence[Any]": ({"w": 1},), "Usage": Usage(1, 2), "BaseException": None, "tuple[Any, ...]": ("w", 1),
     "Mapping[str, Any] | None": {"p": {"k": 1}}, "Metadata": {"p": {"k": 1}}, "Mapping[str, str] | None": {"h": "1"},
     "TripwireInfo": chunks.TripwireInfo("bad", True, {"m": 1}, "p", "no"), "Approval | None": parts.Approval("a", True),
     "ToolState": "result", "Literal['url', 'document']": "document", "Literal[\"url\", \"document\"]": "document",
 }  # fmt: skip
 KINDS = [
     kind
-    for module in (chunks, parts)
+    for module in (chunks, parts, tripwire)
     for kind in vars(module).values()
     if isinstance(kind, type) and issubclass(kind, Value) and kind.__module__ == module.__name__
 ]

@@ -16,6 +16,7 @@ from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.models.model import LanguageModel, ModelRequest, ToolSpec
 from procession.models.openai_chat import OpenAIChatModel
+from procession.processors.processor import processor
 from procession.testing.recorder import record
 
 ASK = ModelRequest(messages=(PromptMessage("user", (TextPart("Weather?"),)),), tools=(ToolSpec("weather"),))
@@ -137,3 +138,27 @@ async def test_structured_output_of_an_agent() -> None:
             "strict": True,
         },
     }
+
+
+async def test_what_hooks_are_told_of_a_call() -> None:
+    """The body that was sent, the status and headers of the answer, and what could not be asked for reach the hook."""
+    seen: list[Any] = []
+
+    @processor(hook="process_llm_response")
+    def look(ctx: Any) -> None:
+        seen.append((ctx.request["model"], ctx.raw_response["status"], ctx.raw_response["headers"], ctx.warnings))
+
+    wanted = {"type": "object", "properties": {"city": {"type": "string"}}}
+    headers = (("content-type", "text/event-stream"), ("x-request-id", "r-7"))
+    packets = [delta("stop", content='{"city": "Rome"}'), DONE]
+    async with serving(WireAnswer(packets, headers=headers)) as server:
+        model = OpenAIChatModel("m", base_url=server.base_url, api_key="k-1", structured_output="json_object")
+        agent = Agent("bot", model=model, input_processors=[look])
+        result = await agent.generate("Where?", structured_output=wanted)
+    sent, status, got, warnings = seen[0]
+    assert (sent, status, got["x-request-id"]) == ("m", 200, "r-7")
+    assert [one["setting"] for one in warnings] == ["response_format.schema"]
+    assert result.warnings == tuple(warnings)
+    assert "k-1" not in repr(seen)
+    assert result.steps[0].response is not None
+    assert result.steps[0].response.request is None  # a step does not hold whole requests

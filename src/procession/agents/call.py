@@ -269,7 +269,10 @@ class Call:
             messages=() if blocked else tuple(state.messages.view("response")),
             object=made.object if made is not None else None,
             used_fallback=made is not None and made.used_fallback,
-            warnings=made.warnings if made is not None else (),
+            warnings=(
+                *(made.warnings if made is not None else ()),
+                *(warning for step in steps for warning in step.warnings),
+            ),
             error=error,
             suspended=state.suspended if status == "suspended" else (),
         )

@@ -4,7 +4,8 @@ The loop's hook nodes: each makes its payload, runs the processors' workflow, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from procession.agents.answer import answered
 from procession.agents.errors import tell_error
@@ -18,6 +19,7 @@ from procession.messages.chunks import TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_form
 from procession.processors.chain import owners
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
@@ -175,12 +177,16 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
     ``process_llm_response``: after the call, cached or not.
     """
     attempt = _attempt(state)
+    told = attempt.told
+    given: Mapping[str, Any] = attempt.response if is_form(attempt.response) else {}
     payload = LLMResponsePayload(
         state.messages,
         chunks=tuple(attempt.chunks),
         from_cache=attempt.from_cache,
         model=attempt.using.model,
-        request=attempt.request,
+        warnings=given.get("warnings") or (told.warnings if told is not None else ()),
+        request=given.get("request") or (told.request if told is not None else None) or attempt.request,
+        raw_response=given.get("raw_response") or (told.raw_response if told is not None else None),
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,
@@ -205,6 +211,7 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
         step_number=state.step_number,
         steps=state.seen_steps()[: state.step_number],
         retry_count=state.api_retries,
+        message_id=state.response_id,
     )
     await run_hook(state, run, path, payload)
     if payload.retry and (payload.can_retry or payload.own_retry):

@@ -152,7 +152,7 @@ async def _answer(
                 if chain is not None:
                     await _release(state, attempt, chunk)  # type: ignore[arg-type]
             elif kind is ResponseMetadata:
-                attempt.step.response = chunk  # type: ignore[assignment]
+                _note_metadata(attempt, chunk)  # type: ignore[arg-type]
                 if push is not None:
                     await push(chunk)  # processors see it, clients do not
             else:
@@ -209,6 +209,17 @@ def _note_finish(state: LoopState, step: AgentStep, chunk: Finish) -> None:
     step.usage = chunk.usage
     step.provider_metadata = chunk.provider_metadata
     state.spend(chunk.usage)
+
+
+def _note_metadata(attempt: Attempt, chunk: ResponseMetadata) -> None:
+    """
+    Note what the provider said of its response; the bodies go with the attempt, a step does not hold whole requests.
+    """
+    step = attempt.step
+    attempt.told = step.response = chunk
+    step.warnings = chunk.warnings
+    if chunk.request is not None or chunk.raw_response is not None:
+        step.response = chunk.replace(request=None, raw_response=None)
 
 
 async def _release(state: LoopState, attempt: Attempt, chunk: Finish) -> None:

@@ -15,7 +15,7 @@ from procession.messages.parts import Part, StepStartPart
 from procession.messages.signal import SentSignal, is_transient, read_signal, signal_note
 from procession.processors.hooks import Hook
 from procession.processors.payload import HookPayload
-from procession.processors.payloads import InputStepPayload
+from procession.processors.payloads import APIErrorPayload, InputStepPayload
 
 __all__ = ["send_signal"]
 
@@ -63,7 +63,7 @@ def _seal(state: LoopState, payload: HookPayload) -> None:
     state.sealed = (*state.sealed, state.response_id)
     state.response_id = attempt.step.message_id = new_id()
     attempt.before = None
-    if isinstance(payload, InputStepPayload):
+    if isinstance(payload, (InputStepPayload, APIErrorPayload)):
         payload.message_id = state.response_id
 
 

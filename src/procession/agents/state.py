@@ -20,9 +20,10 @@ from procession.ids import new_id
 from procession.messages.chunks import (
     Chunk,
     DataChunk,
+    ResponseMetadata,
     Start,
     TripwireInfo,
-)  # fmt: skip
+)
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
@@ -71,8 +72,8 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt", "request", "response", "said",
-        "step", "using",
+        "before", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt",
+        "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
     def __init__(self, using: RunSettings | InputStepPayload, step: AgentStep, before: Message | None) -> None:
@@ -91,6 +92,8 @@ class Attempt:
         self.is_fallback = False
         """Whether it asks another model what the last attempt asked: ``process_input_step`` is not called again (D16)."""
         self.request: Any = None
+        self.told: ResponseMetadata | None = None
+        """What the provider said of its response, with the bodies that its client handed over."""
         self.collector = Collector()
         self.chunks: list[Chunk] = []
         """The model's own chunks, kept where a processor wants them."""

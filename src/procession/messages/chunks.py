@@ -4,10 +4,11 @@ Chunks: what a stream is made of, one immutable class per kind, with the documen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from procession.messages.parts import Metadata
+from procession.messages.tripwire import TripwireInfo
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
 
@@ -18,18 +19,6 @@ __all__ = [
     "ToolCallSuspended", "ToolError", "ToolInputDelta", "ToolInputEnd", "ToolInputStart", "ToolOutput",
     "ToolOutputDenied", "ToolResult", "TripwireChunk", "TripwireInfo",
 ]  # fmt: skip
-
-
-class TripwireInfo(Value):
-    """
-    Why a processor stopped a run or sent a step back.
-    """
-
-    reason: str
-    retry: bool = False
-    metadata: Any = None
-    processor_id: str | None = None
-    message: str | None = None  # what the user is shown
 
 
 class Chunk(Value):
@@ -66,7 +55,10 @@ class StepStart(Chunk):
 
 class ResponseMetadata(Chunk):
     """
-    The provider's name for the response.  Processors see it, clients do not.
+    What a provider, or a model's client, says before the answer.  Processors see it, clients do not.
+
+    ``warnings`` say what could not be done as asked, each a mapping with a ``type``; ``request`` is the body that was
+    sent, ``raw_response`` what came back, as far as the model's client hands them over.
     """
 
     type: ClassVar[str] = "response-metadata"
@@ -74,6 +66,9 @@ class ResponseMetadata(Chunk):
     model_id: str | None = None
     timestamp: float | None = None
     headers: Mapping[str, str] | None = None
+    warnings: Sequence[Any] = ()
+    request: Any = None
+    raw_response: Any = None
 
 
 class TextStart(Chunk):

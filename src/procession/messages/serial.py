@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from procession.errors import MessageError, ProcessionError, RunError
-from procession.messages import chunks, edits, parts, patch, prompt, splices
+from procession.messages import chunks, edits, parts, patch, prompt, splices, tripwire
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import Parts
@@ -38,7 +38,12 @@ def _values(*modules: ModuleType) -> Iterable[type[Value]]:
                 yield value
 
 
-_KINDS: list[type[Value]] = [Message, SystemMessage, Usage, *_values(parts, chunks, prompt, splices, edits, patch)]
+_KINDS: list[type[Value]] = [
+    Message,
+    SystemMessage,
+    Usage,
+    *_values(parts, chunks, prompt, splices, edits, patch, tripwire),
+]
 _TYPES = {kind.__name__: kind for kind in _KINDS}
 """The values that may be written, by name.  Chunks and parts have different names throughout."""
 

@@ -5,7 +5,7 @@ One Chat Completions answer, from events to chunks.  No network, so that every q
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from procession.errors import ModelError
@@ -55,12 +55,25 @@ class ChatAnswer:
     ['text-start', 'text-delta', 'text-end', 'finish']
     """
 
-    def __init__(self, model: str, *, headers: Mapping[str, str] | None = None, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        secrets: tuple[str, ...] = (),
+        request: Mapping[str, Any] | None = None,
+        warnings: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """
+        *request* is the body that was sent, and *warnings* what was not done as asked: hooks are told of both.
+        """
         self.done = False
         """Whether the server said that this was all."""
         self._model = model
         self._headers = headers
         self._secrets = secrets
+        self._request = request
+        self._warnings = warnings
         self._has_metadata = False
         self._block: str | None = None
         self._blocks = 0
@@ -157,6 +170,9 @@ class ChatAnswer:
             as_text(payload.get("model")) or None,
             float(created) if isinstance(created, (int, float)) and created else None,
             self._headers,
+            self._warnings,
+            self._request,
+            {"status": 200, "headers": self._headers} if self._headers is not None else None,
         )
 
     def _read_usage(self, usage: Any) -> None:

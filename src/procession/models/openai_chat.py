@@ -12,7 +12,7 @@ from procession.errors import InputError
 from procession.messages.chunks import Chunk
 from procession.models.model import ModelRequest
 from procession.models.openai_answer import ChatAnswer
-from procession.models.openai_prompt import chat_body
+from procession.models.openai_prompt import chat_body, chat_warnings
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
@@ -107,7 +107,13 @@ class OpenAIChatModel:
             transport=self._transport,
             secrets=secrets,
         ) as reply:
-            answer = ChatAnswer(self.id, headers=reply.headers, secrets=secrets)
+            answer = ChatAnswer(
+                self.id,
+                headers=reply.headers,
+                secrets=secrets,
+                request=body,
+                warnings=chat_warnings(request, structured_output=self._structured_output),
+            )
             async for event in reply:
                 for chunk in answer.read(event.data, event.name):
                     yield chunk

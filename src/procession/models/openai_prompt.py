@@ -19,7 +19,7 @@ from procession.models.loose import as_list, as_mapping
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
 from procession.models.strict_schema import strict_schema
 
-__all__ = ["chat_body", "chat_messages"]
+__all__ = ["chat_body", "chat_messages", "chat_warnings"]
 
 StructuredOutput = Literal["json_schema", "json_object"]
 """How a server is asked for JSON: with the schema, or without it where it knows none."""
@@ -67,6 +67,37 @@ def chat_body(
             body[max_tokens_key if key == "max_tokens" else key] = value
     body.update(as_mapping((request.provider_options or {}).get(provider)))
     return body
+
+
+def chat_warnings(
+    request: ModelRequest, *, structured_output: StructuredOutput = "json_schema"
+) -> tuple[Mapping[str, Any], ...]:
+    """
+    Return what of *request* cannot be sent as it is, as hooks are told (``ctx.warnings``).
+
+    >>> wanted = {"type": "json", "schema": {"type": "object"}}
+    >>> chat_warnings(ModelRequest(messages=(), response_format=wanted), structured_output="json_object")[0]["setting"]
+    'response_format.schema'
+    """
+    warnings: list[Mapping[str, Any]] = []
+    wanted = request.response_format
+    if structured_output == "json_object" and wanted is not None and wanted.get("schema") is not None:
+        warnings.append(
+            {
+                "type": "unsupported-setting",
+                "setting": "response_format.schema",
+                "details": "the server knows no JSON schema: the model is asked to fit it in a system message",
+            }
+        )
+    files = sum(
+        isinstance(part, FilePart)
+        for message in request.messages
+        if message.role == "assistant"
+        for part in message.content
+    )
+    if files:
+        warnings.append({"type": "other", "message": f"files that a model made are not sent: {files}"})
+    return tuple(warnings)
 
 
 def chat_messages(messages: Sequence[PromptMessage], *, system_role: str = "system") -> list[dict[str, Any]]:

@@ -157,21 +157,21 @@ class LLMResponseContext(HookContext[LLMResponsePayload]):
     @property
     def warnings(self) -> Sequence[Any]:
         """
-        What the provider warned of.
+        What the provider, or the model's client, could not do as asked: mappings with a ``type``.
         """
         return self._payload.warnings
 
     @property
     def request(self) -> Any:
         """
-        What was sent.
+        The body that was sent, where the model's client hands it over; else the ``ModelRequest``.
         """
         return self._payload.request
 
     @property
     def raw_response(self) -> Any:
         """
-        What the provider answered, where it was kept.
+        What the provider answered, as far as the model's client hands it over; of a stream that is status and headers.
         """
         return self._payload.raw_response
 
@@ -336,6 +336,13 @@ class APIErrorContext(SignallingContext[APIErrorPayload]):
         Whether the budget for another attempt is left.
         """
         return self._payload.can_retry
+
+    @property
+    def message_id(self) -> str | None:
+        """
+        The id of the answer that the failed call would have become part of.
+        """
+        return self._payload.message_id
 
 
 class OutputResultContext(SignallingContext[OutputResultPayload]):

@@ -320,11 +320,20 @@ class APIErrorPayload(HookPayload):
 
     hook = Hook.API_ERROR
     changeable = ("own_retry", "retry")
-    __slots__ = ("can_retry", "error", "own_retry", "retry")
+    __slots__ = ("can_retry", "error", "message_id", "own_retry", "retry")
 
-    def __init__(self, message_list: MessageList, *, error: ModelError, can_retry: bool = False, **where: Any) -> None:
+    def __init__(
+        self,
+        message_list: MessageList,
+        *,
+        error: ModelError,
+        can_retry: bool = False,
+        message_id: str | None = None,
+        **where: Any,
+    ) -> None:
         super().__init__(message_list, **where)
         self.error = error
+        self.message_id = message_id
         self.can_retry = can_retry
         self.own_retry = False
         """Whether the processor that asked for the retry counts its retries itself."""

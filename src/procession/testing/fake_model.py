@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from procession.errors import InputError
@@ -71,6 +71,10 @@ class Reply(Value):
     """Why the reply ends; without it ``tool-calls`` where there are any, else ``stop``."""
     usage: Usage | None = None
     """What the call cost; without it 10 tokens in and 5 out."""
+    warnings: Sequence[Any] = ()
+    """What the provider says it could not do as asked."""
+    provider_metadata: Mapping[str, Any] | None = None
+    """What the provider says besides, at the end."""
     error: BaseException | None = None
     """Raised instead of an answer."""
     stream_error: BaseException | None = None
@@ -87,6 +91,8 @@ class Reply(Value):
             tool_calls=(*self.tool_calls, *other.tool_calls),
             finish=other.finish or self.finish,
             usage=other.usage or self.usage,
+            warnings=(*self.warnings, *other.warnings),
+            provider_metadata=other.provider_metadata or self.provider_metadata,
             error=other.error or self.error,
             stream_error=other.stream_error or self.stream_error,
             delay=self.delay + other.delay,
@@ -157,7 +163,7 @@ class FakeModel:
             if reply.error is not None:
                 raise reply.error
             streaming = request.streaming
-            yield ResponseMetadata(f"{self.id}-{number}", self.id)
+            yield ResponseMetadata(f"{self.id}-{number}", self.id, warnings=reply.warnings)
             if reasoning := _pieces(reply.reasoning, streaming):
                 yield ReasoningStart()
                 for piece in reasoning:
@@ -178,7 +184,8 @@ class FakeModel:
             for call in reply.tool_calls:
                 for chunk in self._call(call, streaming):
                     yield chunk
-            yield Finish(reply.finish or ("tool-calls" if reply.tool_calls else "stop"), reply.usage or USAGE)
+            reason: FinishReason = reply.finish or ("tool-calls" if reply.tool_calls else "stop")
+            yield Finish(reason, reply.usage or USAGE, provider_metadata=reply.provider_metadata)
         except Exception:
             raise
         except BaseException:  # cancelled, or closed by the reader
