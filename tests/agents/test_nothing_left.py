@@ -13,6 +13,7 @@ from procession.messages.parts import FilePart
 from procession.processors.guardrails.pii import PIIDetector
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
+from procession.workflows.workflow import create_workflow
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 both_hooks = pytest.mark.parametrize("hook", ["process_input", "process_input_step"])
@@ -98,3 +99,35 @@ async def test_a_turn_that_began_without_words_goes_on(hook: str, way: str) -> N
     model = FakeModel("x")
     seen = await ask(Agent("parrot", model=model, input_processors=[at(hook, note)]), way, [Message.user("")])
     assert (seen.result.status, len(model.requests)) == ("completed", 1)
+
+
+@both_ways
+@both_hooks
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "nested"])
+async def test_the_processor_that_left_nothing_is_named(inside: bool, hook: str, way: str) -> None:
+    """Among several plain processors the one is named after which nothing was left; later changes are not its own."""
+
+    def add(ctx: Any) -> None:
+        ctx.message_list.add_system("more")
+        ctx.message_list.add([Message("assistant", "Well?")], "input")
+
+    processors = [at(hook, add, id="first"), at(hook, remove, id="culprit"), at(hook, add, id="last")]
+    listed = [create_workflow("checks", kind="processor").parallel(processors).commit()] if inside else processors
+    seen = await ask(Agent("parrot", model=FakeModel("x"), input_processors=listed), way)
+    assert (seen.tripwire.metadata, seen.tripwire.processor_id) == ({"kind": "nothing_left"}, "culprit")
+
+
+@both_ways
+async def test_what_was_said_again_is_nobodys_loss(way: str) -> None:
+    """A processor whose loss another one made good is not named for what a third one took."""
+
+    def say_again(ctx: Any) -> None:
+        ctx.message_list.add([Message.user("Hi again")], "input")
+
+    steps = [
+        at("process_input_step", remove, id="a"),
+        at("process_input_step", say_again, id="b"),
+        at("process_input_step", remove, id="c"),
+    ]
+    seen = await ask(Agent("parrot", model=FakeModel("x"), input_processors=steps), way)
+    assert seen.tripwire.processor_id == "c"

@@ -91,6 +91,11 @@ async def test_a_step_may_change_messages_too() -> None:
         ({"temperature": 1}, "returned temperature, which it cannot change"),
         ({"messages": [], "message_list": MessageList()}, "both messages and message_list"),
         ({"message_list": MessageList()}, "other than the one it was given"),
+        ({"model": 5}, "process_input_step returned model=int"),
+        ({"model_settings": 5}, "process_input_step returned model_settings=int"),
+        ({"provider_options": [1]}, "process_input_step returned provider_options=list"),
+        ({"tools": "search"}, "process_input_step returned tools=str"),
+        ({"tools": [len]}, "process_input_step returned tools=list"),
     ],
 )
 async def test_overrides_that_mean_nothing(returned: Any, said: str) -> None:
@@ -123,7 +128,7 @@ async def test_the_first_response_wins() -> None:
     assert (payload.response, payload.prompt) == (first, [])
 
 
-@pytest.mark.parametrize("returned", [[], "x", {"prompts": []}])
+@pytest.mark.parametrize("returned", [[], "x", {"prompts": []}, {"prompt": 5}, {"response": 5}])
 async def test_a_request_may_not_return_anything_else(returned: Any) -> None:
     """Whatever is neither a prompt nor a response is refused with the form that is expected."""
     error = await refused("process_llm_request", lambda ctx: returned)

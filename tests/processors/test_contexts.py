@@ -135,14 +135,14 @@ async def test_what_a_writer_sends() -> None:
     sent: list[Any] = []
     scope = RequestScope()
 
-    async def write(chunk: Any, sender: str | None) -> None:
-        sent.append((chunk, sender))
+    async def write(chunk: Any, *about: str | None) -> None:
+        sent.append((chunk, *about))
 
     scope.resources["write_data"] = write
     writer = input_context(scope).writer
     await writer.custom(DataChunk("data-a", 1))
-    await writer.custom({"type": "data-b", "data": 2, "id": "x", "transient": True})
-    assert sent == [(DataChunk("data-a", 1), "guard"), (DataChunk("data-b", 2, "x", True), "guard")]
+    await writer.custom({"type": "data-b", "data": 2, "id": "x", "transient": True}, message_id="m")
+    assert sent == [(DataChunk("data-a", 1), "guard", None), (DataChunk("data-b", 2, "x", True), "guard", "m")]
 
 
 async def test_a_writer_without_a_reader() -> None:

@@ -24,6 +24,7 @@ from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
 from procession.agents.structured_start import watch_for_object
 from procession.agents.turns import in_turn
+from procession.agents.written import write_data
 from procession.errors import (
     InputError,
     ProcessionError,
@@ -366,7 +367,7 @@ async def prepare(
     state.options = options
     if state.settings.structured_output is not None:
         watch_for_object(state, state.settings.structured_output)
-    scope.resources["write_data"] = state.write_data
+    scope.resources["write_data"] = partial(write_data, state)
     scope.resources["spend"] = state.spend
     scope.resources["listens"] = state.listens
     scope.resources["send_signal"] = partial(send_signal, state)

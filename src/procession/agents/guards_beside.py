@@ -8,6 +8,7 @@ first that blocks or fails ends the model call.
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,6 +18,7 @@ from procession.agents.held_stream import HeldStream
 from procession.agents.hook_steps import process_input
 from procession.agents.model_call import model_call
 from procession.agents.state import LoopState
+from procession.agents.written import check_message, write_data
 from procession.messages.chunks import Chunk, TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.processors.check_only import changed_all_the_same
@@ -47,7 +49,7 @@ class GuardsBeside:
         self._stream: HeldStream | None = None
         self._over = anyio.Event()
         self._stream_stopped = False
-        self._data: list[tuple[Chunk, str | None]] = []
+        self._data: list[tuple[Chunk, str | None, str | None]] = []
         """What guards have written for the reader: the stream's processors are busy with the answer."""
         self.replaced = False
         """Whether a guard gave the answer itself."""
@@ -132,8 +134,8 @@ class GuardsBeside:
         Deliver what guards wrote, now that the stream's processors have nothing else to do.
         """
         data, self._data = self._data, []
-        for chunk, sender in data:
-            await self._state.write_data(chunk, sender)
+        for chunk, sender, message_id in data:
+            await write_data(self._state, chunk, sender, message_id)
 
     async def _look(self, run: InlineRun, path: str) -> None:
         messages = self._messages if self._messages is not None else self._state.messages.fork()
@@ -151,15 +153,17 @@ class GuardsBeside:
         state = self._state
         if self._stream is not None:
             await self._stream.let_go(state)
-            state.scope.resources["write_data"] = state.write_data
+            state.scope.resources["write_data"] = partial(write_data, state)
         state.guards = None
         self._over.set()
 
-    async def _write_data(self, chunk: Chunk, sender: str | None = None) -> None:
+    async def _write_data(self, chunk: Chunk, sender: str | None = None, message_id: str | None = None) -> None:
         if _is_guard.get():
-            self._data.append((chunk, sender))
+            if message_id is not None:
+                check_message(self._state, message_id)
+            self._data.append((chunk, sender, message_id))
         else:
-            await self._state.write_data(chunk, sender)
+            await write_data(self._state, chunk, sender, message_id)
 
 
 async def input_before_model(state: LoopState, run: InlineRun, path: str) -> LoopState:

@@ -14,13 +14,13 @@ from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.structured_prompt import with_wish
 from procession.agents.structured_start import ask_for_object
+from procession.agents.written import put_data
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
 from procession.messages.message_list import MessageList
-from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_form
-from procession.processors.chain import owners
+from procession.processors.emptied import begin_noting, emptied_by, user_speaks
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
     APIErrorPayload,
@@ -31,7 +31,6 @@ from procession.processors.payloads import (
     LLMResponsePayload,
     OutputStepPayload,
 )
-from procession.processors.protocols import hook_methods
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
@@ -50,12 +49,17 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
     workflow = state.pipelines.get(hook)
     if workflow is None:
         return
+    state.written = []
     try:
         await run.call(workflow, payload, path, state.pipelines.only[hook])
     except Tripwire as verdict:
         if not (verdict.info.retry and state.attempt is not None and await send_back(state, verdict.info)):
             raise
         raise Bail(state) from None
+    finally:
+        written, state.written = state.written, None
+    if written:
+        put_data(state, written)
     if state.scope.replacement is None:
         return
     if state.guards is not None:  # there will be no model call for them to run beside
@@ -69,54 +73,26 @@ async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopStat
     ``process_input``: once, before the first step.
     """
     before = state.messages.fork()
+    begin_noting(state.scope, state.messages)
     await run_hook(state, run, path, InputPayload(state.messages))
-    _need_user(state, before, Hook.INPUT)
+    _need_user(state, before)
     return state
 
 
-def _need_user(state: LoopState, before: MessageList, hook: Hook) -> None:
+def _need_user(state: LoopState, before: MessageList) -> None:
     """
     Stop a turn whose last words of a user are gone that were there *before* the hook: nothing is left to answer (D8).
     """
-    if state.messages.version == before.version or _user_speaks(state.messages) or not _user_speaks(before):
+    if state.messages.version == before.version or user_speaks(state.messages) or not user_speaks(before):
         return
     raise Tripwire(
         TripwireInfo(
             "No user message is left: processors removed them all.",
             False,
             {"kind": "nothing_left"},
-            _emptied_by(state, hook),
+            emptied_by(state.scope),
         )
     )
-
-
-def _user_speaks(messages: MessageList) -> bool:
-    """
-    Whether a user says something in the input: a message that guards left without a word or a file says nothing.
-    """
-    return any(
-        message.role == "user" and any(not isinstance(part, TextPart) or part.text.strip() for part in message.parts)
-        for message in messages.view("input")
-    )
-
-
-def _emptied_by(state: LoopState, hook: Hook) -> str | None:
-    """
-    Return the id of the processor that took away what the user said last, where that is known.
-    """
-    scope = state.scope
-    known: str | None = scope.resources.get("emptied_by") if hook is Hook.INPUT else None
-    if known is not None:
-        return known
-    changed: list[str] = [
-        one.processor_id for one in scope.violations if one.hook == hook.value and one.outcome == "modified"
-    ]
-    if changed:
-        return changed[-1]
-    workflow = state.pipelines.get(hook)
-    present = owners([workflow.as_step()]) if workflow is not None else ()
-    taking_part: list[str] = [owner.id for owner in present if hook.value in hook_methods(owner)]
-    return taking_part[0] if len(taking_part) == 1 else None
 
 
 async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -142,8 +118,9 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         retry_count=state.retries,
     )
     before = state.messages.fork()
+    begin_noting(state.scope, state.messages)
     await run_hook(state, run, path, payload)
-    _need_user(state, before, Hook.INPUT_STEP)
+    _need_user(state, before)
     if state.structured is not None or payload.structured_output is not None:
         ask_for_object(state, payload)
     attempt.using = payload

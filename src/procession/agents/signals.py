@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from procession.agents.state import LoopState
+from procession.agents.written import write_data
 from procession.ids import new_id
 from procession.messages.chunks import DataChunk
 from procession.messages.message import Message
@@ -41,7 +42,7 @@ async def send_signal(state: LoopState, payload: HookPayload, form: Any, process
         messages.remove([known.id for known in messages.view("input") if _is_copy(known, message)])
     messages.add(message, "input")
     if payload.hook is not Hook.INPUT:  # nothing has been said in the stream yet
-        await state.write_data(DataChunk("data-signal", signal.as_data(), transient=True), processor_id)
+        await write_data(state, DataChunk("data-signal", signal.as_data(), transient=True), processor_id)
     return signal
 
 

@@ -17,13 +17,7 @@ from procession.agents.structured_run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.errors import ModelError, StructuredOutputError
 from procession.ids import new_id
-from procession.messages.chunks import (
-    Chunk,
-    DataChunk,
-    ResponseMetadata,
-    Start,
-    TripwireInfo,
-)
+from procession.messages.chunks import Chunk, ResponseMetadata, Start, TripwireInfo
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
@@ -154,6 +148,7 @@ class LoopState:
         "system",
         "system_seen",
         "tripwire",
+        "written",
     )  # fmt: skip
 
     def __init__(
@@ -193,6 +188,8 @@ class LoopState:
         """Failed model calls of this step that were tried again: their own budget (D14)."""
         self.own_retries = 0
         """Failed model calls of this step that a processor had made again on its own count (D22)."""
+        self.written: list[tuple[DataPart, str]] | None = None
+        """Data that processors wrote in the hook that runs now, and for which message."""
         self.feedback: str | None = None
         self.note: str | None = None
         """What ``on_iteration_complete`` has to say to the next step."""
@@ -385,16 +382,3 @@ class LoopState:
         for each in chunks:
             await self.send(each)
         return chunks
-
-    async def write_data(self, chunk: Chunk, sender: str | None = None) -> None:
-        """
-        Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).
-        """
-        for each in await self.deliver(chunk, sender):
-            if isinstance(each, DataChunk) and not each.transient:
-                part = DataPart(each.type, each.data, each.id)
-                attempt = self.attempt
-                if attempt is not None and attempt.step not in self.steps[-1:]:
-                    attempt.collector.add_data(part)
-                else:
-                    self.messages.append_response((part,), message_id=self.response_id)

@@ -5,6 +5,7 @@ Tool calls: the tools of one step run at the same time, their results are taken 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from procession.agents.approval import needs_approval
@@ -12,6 +13,7 @@ from procession.agents.hook_steps import run_hook
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.suspension import park
+from procession.agents.written import write_data
 from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
@@ -167,7 +169,7 @@ async def _run(
         tool_name=call.tool_name,
         scope=state.scope,
         messages=state.messages.view,
-        emit=state.write_data,
+        emit=partial(write_data, state),
         caller=run.call,
         path=path,
         answers=resumed.answers if resumed is not None else (),

@@ -248,7 +248,7 @@ _PASSES: Mapping[Hook, Callable[[Any, Any], bool]] = {
 }
 """When a processor is left out of a call although it has the hook."""
 
-_ALWAYS = frozenset({Hook.INPUT, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
+_ALWAYS = frozenset({Hook.INPUT, Hook.INPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
 """The hooks in which something is to be done even where nothing was returned and no draft was asked for."""
 
 

@@ -14,10 +14,12 @@ from procession.messages.reconcile import commit_drafts, reconcile
 from procession.messages.shapes import is_form, is_sequence
 from procession.models.router import resolve_model
 from procession.processors.context import HookContext
+from procession.processors.emptied import note_emptied
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once
 from procession.processors.protocols import option
 from procession.tools.json_value import json_value
+from procession.tools.tool import Tool
 
 __all__ = ["NAMES_HINT", "apply_result", "fault_of_names"]
 
@@ -38,12 +40,8 @@ def apply_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
 
 
 def _apply_input(ctx: HookContext[Any], payload: Any, result: Any) -> None:
-    version = payload.message_list.version
     _apply_messages(ctx, payload, result)
-    if payload.message_list.version != version and not any(
-        message.role == "user" for message in payload.message_list.view("input")
-    ):
-        ctx.scope.resources["emptied_by"] = ctx.processor_id  # the agent asks, should nothing come after
+    note_emptied(ctx.scope, payload.message_list, ctx.processor_id)
 
 
 def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
@@ -93,9 +91,14 @@ def _apply_list(ctx: HookContext[Any], payload: Any, returned: Sequence[Any]) ->
 
 
 def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
-    if not is_form(result):
+    if is_form(result):
+        _apply_overrides(ctx, payload, result)
+    else:
         _apply_messages(ctx, payload, result)
-        return
+    note_emptied(ctx.scope, payload.message_list, ctx.processor_id)
+
+
+def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, Any]) -> None:
     unknown = set(result) - _OVERRIDES
     if unknown:
         raise MessageError(
@@ -107,6 +110,10 @@ def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     fault = fault_of_names(result.get("active_tools"))
     if fault is not None:
         raise MessageError(fault, hint=NAMES_HINT)
+    for name, (fits, hint) in _FITS.items():
+        given = result.get(name)
+        if given is not None and not fits(given):
+            raise MessageError(f"process_input_step returned {name}={type(given).__name__}", hint=hint)
     if "system_messages" in result and result["system_messages"] is not None:
         payload.message_list.replace_system(result["system_messages"])
     _apply_messages(ctx, payload, result["messages"] if "messages" in result else result.get("message_list"))
@@ -120,6 +127,25 @@ def _apply_step(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     for name in _MERGED:
         if result.get(name) is not None:
             setattr(payload, name, _merged(getattr(payload, name), result[name]))
+
+
+def _is_model(value: Any) -> bool:
+    return isinstance(value, str) or (callable(getattr(value, "stream", None)) and hasattr(value, "id"))
+
+
+def _are_tools(value: Any) -> bool:
+    tools = value.values() if is_form(value) else value
+    return (is_form(value) or is_sequence(value)) and all(isinstance(tool, Tool) for tool in tools)
+
+
+_MAPPING = "give a mapping of names to values"
+_FITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "model": (_is_model, 'give a model, or the name of one, such as "openai/gpt-5-mini"'),
+    "tools": (_are_tools, "give a list of tools, made with @tool, or a mapping of names to them"),
+    "provider_options": (is_form, _MAPPING),
+    "model_settings": (is_form, _MAPPING),
+}
+"""What the overrides of a step must be."""
 
 
 def fault_of_names(names: object) -> str | None:
@@ -157,6 +183,13 @@ def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
             "process_llm_request returned something else than a prompt or a response",
             hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
         )
+    for name in ("prompt", "response"):
+        given = result.get(name)
+        if given is not None and not (is_sequence(given) or (name == "response" and is_form(given))):
+            raise MessageError(
+                f"process_llm_request returned {name}={type(given).__name__}",
+                hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
+            )
     if "prompt" in result and result["prompt"] is not None:
         payload.prompt = list(result["prompt"])
         payload.redactions += _hides(ctx)

@@ -55,11 +55,13 @@ class StreamWriter:
         self._scope = scope
         self._processor_id = processor_id
 
-    async def custom(self, chunk: DataChunk | Mapping[str, Any]) -> None:
+    async def custom(self, chunk: DataChunk | Mapping[str, Any], *, message_id: str | None = None) -> None:
         """
-        Send a ``data-*`` chunk; it passes the processors that opted in, except the sender (D18).
+        Send a ``data-*`` chunk at once; it passes the processors that opted in, except the sender (D18).
 
-        Raises ``MessageError`` where its type does not start with ``data-``.
+        Unless it is ``transient`` it is kept as a part of the present answer, or of the message *message_id*.
+
+        Raises ``MessageError`` where its type does not start with ``data-``, or no message has that id.
         """
         if isinstance(chunk, Mapping):
             chunk = DataChunk(
@@ -71,7 +73,7 @@ class StreamWriter:
             )
         write = self._scope.resources.get("write_data")
         if write is not None:
-            await write(chunk, self._processor_id)
+            await write(chunk, self._processor_id, message_id)
 
 
 class HookContext(Generic[P]):

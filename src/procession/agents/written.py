@@ -1,0 +1,69 @@
+"""
+Data that tools and processors write: it goes to the reader at once, and into the answer or the message that they named.
+"""
+
+from __future__ import annotations
+
+from procession.agents.state import LoopState
+from procession.errors import MessageError
+from procession.messages.chunks import Chunk, DataChunk
+from procession.messages.parts import DataPart
+
+__all__ = ["check_message", "put_data", "write_data"]
+
+
+async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, message_id: str | None = None) -> None:
+    """
+    Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).
+
+    Raises ``MessageError`` where no message has the id *message_id*.
+    """
+    if message_id is not None:
+        check_message(state, message_id)
+    for each in await state.deliver(chunk, sender):
+        if isinstance(each, DataChunk) and not each.transient:
+            _keep(state, DataPart(each.type, each.data, each.id), message_id)
+
+
+def check_message(state: LoopState, message_id: str) -> None:
+    """
+    Raise ``MessageError`` where neither a message nor the answer to come has the id *message_id*.
+    """
+    if message_id != state.response_id and state.messages.get_by_id(message_id) is None:
+        raise MessageError(
+            f"there is no message {message_id!r} to write data to", hint="leave message_id out for the present answer"
+        )
+
+
+def _keep(state: LoopState, part: DataPart, message_id: str | None) -> None:
+    """
+    Keep *part* in the message *message_id*, without one in the present answer.
+
+    Until the model has answered it waits with the answer's other parts.  Where processors look at the messages it waits
+    until they are done: they may work on forks, of which a map picks one, and may be promised not to change any.
+    """
+    attempt = state.attempt
+    ours = message_id is None or message_id == state.response_id
+    if ours and attempt is not None and attempt.step not in state.steps[-1:]:
+        attempt.collector.add_data(part)
+    elif state.written is not None:
+        state.written.append((part, message_id or state.response_id))
+    else:
+        _put(state, part, message_id or state.response_id)
+
+
+def put_data(state: LoopState, written: list[tuple[DataPart, str]]) -> None:
+    """
+    Put what processors have written into the messages, now that they are done.
+    """
+    for part, message_id in written:
+        _put(state, part, message_id)
+
+
+def _put(state: LoopState, part: DataPart, message_id: str) -> None:
+    if message_id == state.response_id or message_id in state.sealed:
+        state.messages.append_response((part,), message_id=message_id)
+        return
+    message = state.messages.get_by_id(message_id)
+    if message is not None:
+        state.messages.replace(message.with_parts((*message.parts, part)))
