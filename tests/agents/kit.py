@@ -45,6 +45,10 @@ class Seen:
         assert self.result.tripwire is not None
         return self.result.tripwire
 
+    def keep(self, result: AgentResult) -> None:
+        """Note the result."""
+        self._result = result
+
     async def through(self, agent: Agent, way: str, messages: Any, options: dict[str, Any]) -> Seen:
         """Call *agent* one way or the other and note what comes."""
         try:

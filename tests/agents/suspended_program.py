@@ -63,7 +63,7 @@ async def main(*arguments: str) -> Any:
             result = await agent.resume(run_id, {"c2": True})
         except RunAlreadyClaimed:
             return {"lost": True}
-        told = [part.output["value"] for part in model.requests[0].messages[-1].content]  # type: ignore[union-attr]
+        told: list[str] = [part.output["value"] for part in model.requests[0].messages[-1].content]  # type: ignore[union-attr]
         return {"status": result.status, "text": result.text, "told": told, "steps": len(result.steps)}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tests.agents.kit import Seen
 
 from procession.agents.agent import Agent
+from procession.agents.output import AgentResult
 from procession.errors import ProcessionError
 from procession.models.model import ModelRequest
 from procession.testing.recorder import record
@@ -18,13 +19,15 @@ from procession.tools.tool import Tool
 async def go_on(agent: Agent, way: str, run_id: str, answers: Any, **options: Any) -> Seen:
     """Resume a run by ``resume`` or ``resume_stream`` and return what a caller sees."""
     seen = Seen()
+    result: AgentResult
     try:
         if way == "generate":
-            seen._result = await agent.resume(run_id, answers, on_chunk=seen.chunks.append, **options)
+            result = await agent.resume(run_id, answers, on_chunk=seen.chunks.append, **options)
         else:
             async with agent.resume_stream(run_id, answers, **options) as stream:
                 seen.chunks = await record(stream.full_stream)
-                seen._result = await stream.result()
+                result = await stream.result()
+        seen.keep(result)
     except ProcessionError as error:
         seen.error = error
     return seen
@@ -37,8 +40,8 @@ def doing(
 
     async def execute(args: Any, ctx: ToolContext) -> Any:
         calls.append((name, args))
-        result = act(args, ctx) if act is not None else f"{name} done"
-        return await result if hasattr(result, "__await__") else result
+        result: Any = act(args, ctx) if act is not None else f"{name} done"
+        return (await result) if hasattr(result, "__await__") else result
 
     return Tool(name=name, parameters={"type": "object"}, execute=execute, **options)
 
@@ -51,3 +54,12 @@ def told(request: ModelRequest) -> list[Any]:
         if message.role == "tool"
         for part in message.content
     ]
+
+
+def asking(*what: Any, **how: Any) -> Callable[[Any, ToolContext], Any]:
+    """Return what a tool does that only asks, and gives back the answer."""
+
+    def act(args: Any, ctx: ToolContext) -> Any:
+        return ctx.suspend(*what, **how)
+
+    return act

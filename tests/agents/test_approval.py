@@ -15,6 +15,7 @@ from procession.messages.chunks import Finish, StepFinish, ToolCallApproval, Too
 from procession.messages.parts import Approval, ToolCallPart
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
+from procession.tools.context import ToolContext
 from procession.tools.tool import Tool, client_tool, tool
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +28,25 @@ def payer(calls: list[Any], *more: Any, **options: Any) -> tuple[Agent, FakeMode
     """Return an agent whose first answer wants to pay, and its model."""
     model = FakeModel([say("Let me pay. ") + PAY, "Paid.", *more])
     return Agent("payer", model=model, tools=[doing("pay", calls, requires_approval=True)], **options), model
+
+
+def always(answer: Any) -> Any:
+    """Return a rule that says *answer* of every call."""
+
+    def rule(args: Any, ctx: ToolContext) -> Any:
+        return answer
+
+    return rule
+
+
+def failing(args: Any, ctx: ToolContext) -> bool:
+    """Raise, as a rule with a fault does."""
+    raise ZeroDivisionError
+
+
+def is_pay(args: Any, ctx: ToolContext) -> bool:
+    """Tell by its name whether a call pays."""
+    return ctx.tool_name == "pay"
 
 
 def part_of(result: Any, tool_call_id: str = "c1") -> ToolCallPart:
@@ -158,7 +178,7 @@ async def test_only_false_lets_a_call_pass(answer: Any) -> None:
     """A function that forgets to answer does not let the call pass."""
     calls: list[Any] = []
     agent = Agent(
-        "payer", model=FakeModel([PAY, "Paid."]), tools=[doing("pay", calls, requires_approval=lambda a, c: answer)]
+        "payer", model=FakeModel([PAY, "Paid."]), tools=[doing("pay", calls, requires_approval=always(answer))]
     )
     assert (await agent.generate("Hi")).status == "suspended"
     assert calls == []
@@ -167,9 +187,7 @@ async def test_only_false_lets_a_call_pass(answer: Any) -> None:
 async def test_a_function_that_raises_ends_the_run() -> None:
     """Where nobody can tell whether a call needs approval it is not run, and the caller is told."""
     calls: list[Any] = []
-    agent = Agent(
-        "payer", model=FakeModel([PAY, "Paid."]), tools=[doing("pay", calls, requires_approval=lambda a, c: 1 / 0)]
-    )
+    agent = Agent("payer", model=FakeModel([PAY, "Paid."]), tools=[doing("pay", calls, requires_approval=failing)])
     with pytest.raises(ApprovalError, match="'pay'.*ZeroDivisionError"):
         await agent.generate("Hi")
     assert calls == []
@@ -199,7 +217,7 @@ async def test_an_agent_or_a_call_asks_for_approval(way: str) -> None:
     first = (await ask(asking, way)).result
     assert (first.status, calls) == ("suspended", [])
     assert (await asking.approve(first.run_id)).status == "completed"
-    seen = await ask(agent(), way, require_tool_approval=lambda args, ctx: ctx.tool_name == "pay")
+    seen = await ask(agent(), way, require_tool_approval=is_pay)
     assert seen.result.status == "suspended"
     seen = await ask(agent(require_tool_approval=True), way, require_tool_approval=False)
     assert seen.result.status == "completed"

@@ -68,7 +68,9 @@ def test_only_the_user_makes_a_budget() -> None:
     handler = at("process_api_error", print)
     assert not Pipelines("parrot").user_handles_errors
     assert not Pipelines("parrot", default_error=[handler]).user_handles_errors
-    assert all(Pipelines("parrot", **{name: [handler]}).user_handles_errors for name in ("input", "output", "error"))
+    for listed in ({"input": [handler]}, {"output": [handler]}, {"error": [handler]}):
+        lists: dict[str, Any] = {**listed}
+        assert Pipelines("parrot", **lists).user_handles_errors
 
 
 def test_a_listed_handler_takes_the_place_of_the_default() -> None:

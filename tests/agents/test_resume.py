@@ -11,6 +11,7 @@ from tests.agents.suspending import doing, go_on, told
 
 from procession.agents import claim
 from procession.agents.agent import Agent
+from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot
 from procession.errors import InputError, MessageError, ModelError, RunAlreadyClaimed, RunError
 from procession.processors.memory.memory import Memory
@@ -158,21 +159,29 @@ async def test_memory_keeps_the_turn(way: str) -> None:
 async def test_on_finish_is_told_both() -> None:
     """``on_finish`` is told that the run waits, and how it ended."""
     told_of: list[str] = []
+
+    def note(result: AgentResult) -> None:
+        told_of.append(result.status)
+
     agent, _ = agent_with()
-    first = await agent.generate("Hi", on_finish=lambda result: told_of.append(result.status))
-    await agent.resume(first.run_id, {"c2": "go"}, on_finish=lambda result: told_of.append(result.status))
+    first = await agent.generate("Hi", on_finish=note)
+    await agent.resume(first.run_id, {"c2": "go"}, on_finish=note)
     assert told_of == ["suspended", "completed"]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"output_processors": [at("process_output_step", lambda ctx: None)]},
-        {"request_context": {"tenant": "acme"}},
-        {"prepare_step": lambda ctx: None},
-        {"tools": [doing("more", [])]},
-    ],
-)
+def nothing(ctx: Any) -> None:
+    """Do nothing."""
+
+
+GIVEN: list[dict[str, Any]] = [
+    {"output_processors": [at("process_output_step", nothing)]},
+    {"request_context": {"tenant": "acme"}},
+    {"prepare_step": nothing},
+    {"tools": [doing("more", [])]},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN)
 async def test_what_cannot_be_kept_is_given_again(given: dict[str, Any]) -> None:
     """A run does not go on without a guard, or anything else, that it was begun with."""
     agent, _ = agent_with()

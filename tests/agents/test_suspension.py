@@ -10,7 +10,7 @@ import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 from tests.agents.kit import WAYS, ask, at
-from tests.agents.suspending import doing, go_on, told
+from tests.agents.suspending import asking, doing, go_on, told
 
 from procession.agents.agent import Agent
 from procession.errors import InputError, RunAlreadyClaimed, RunError
@@ -157,7 +157,7 @@ async def test_several_questions_of_one_call() -> None:
 
 async def test_a_call_that_was_approved_may_ask() -> None:
     """A call that waits for a second reason is not put to approval again."""
-    act = doing("act", [], lambda args, ctx: ctx.suspend("How much?"), requires_approval=True)
+    act = doing("act", [], asking("How much?"), requires_approval=True)
     agent = Agent("asker", model=FakeModel([CALL, "Done."]), tools=[act])
     first = await agent.generate("Hi")
     second = await agent.approve(first.run_id)
@@ -171,7 +171,7 @@ async def test_a_call_that_was_approved_may_ask() -> None:
 async def test_a_question_that_is_declined() -> None:
     """Declining a suspended tool ends its call: the tool does not run again."""
     calls: list[Any] = []
-    agent, model = asker(lambda args, ctx: ctx.suspend("?"), calls=calls)
+    agent, model = asker(asking("?"), calls=calls)
     first = await agent.generate("Hi")
     assert (await agent.decline(first.run_id, reason="nobody knows")).status == "completed"
     assert (len(calls), told(model.requests[1])) == (1, ["nobody knows"])
@@ -227,7 +227,7 @@ async def test_a_processor_cannot_ask() -> None:
 
 async def test_an_agent_in_a_workflow_does_not_pass_for_done() -> None:
     """An agent that waits for an answer fails the workflow that it stands in, with the run's id to resume it by."""
-    agent, _ = asker(lambda args, ctx: ctx.suspend("?"))
+    agent, _ = asker(asking("?"))
     outer = await run(create_workflow("outer", str).then(agent).commit(), "Hi")
     assert outer.status == "failed"
     assert "waits for an answer to call 'c1'" in str(outer.error)
@@ -235,7 +235,7 @@ async def test_an_agent_in_a_workflow_does_not_pass_for_done() -> None:
 
 async def test_raise_for_status_of_a_run_that_waits() -> None:
     """A caller who asks for the run's status is told that it waits."""
-    agent, _ = asker(lambda args, ctx: ctx.suspend("?"))
+    agent, _ = asker(asking("?"))
     result = await agent.generate("Hi")
     with pytest.raises(RunError, match="waits for an answer"):
         result.raise_for_status()
@@ -280,7 +280,7 @@ async def test_a_dead_winner_frees_the_run() -> None:
     """A claim that is no longer prolonged ends with its time, and the run can be resumed (SUS-001)."""
     now = [0.0]
     store = InMemoryJournal(clock=lambda: now[0])
-    agent, _ = asker(lambda args, ctx: ctx.suspend("?"), runtime=Runtime(store))
+    agent, _ = asker(asking("?"), runtime=Runtime(store))
     first = await agent.generate("Hi")
     assert await store.claim(first.run_id, "a process that died", 30)
     with pytest.raises(RunAlreadyClaimed):
@@ -312,7 +312,7 @@ async def test_a_winner_that_was_late_is_told() -> None:
 
 async def test_a_cancelled_run_is_over() -> None:
     """A run that is cancelled while it waits cannot be resumed, and nothing of it stays."""
-    agent, _ = asker(lambda args, ctx: ctx.suspend("?"))
+    agent, _ = asker(asking("?"))
     first = await agent.generate("Hi")
     await agent.cancel(first.run_id)
     row = await agent.runtime.store.row(first.run_id)
@@ -340,7 +340,7 @@ async def test_a_resume_that_is_cancelled_ends_the_run() -> None:
 
 async def test_runs_that_cannot_be_resumed() -> None:
     """A run that is not known, another agent's, or one whose tool is gone: each is named."""
-    agent, model = asker(lambda args, ctx: ctx.suspend("?"))
+    agent, model = asker(asking("?"))
     with pytest.raises(InputError, match="no run 'x'"):
         await agent.resume("x", {"c1": 1})
     first = await agent.generate("Hi")
@@ -355,7 +355,7 @@ async def test_runs_that_cannot_be_resumed() -> None:
 
 async def test_a_run_id_is_not_used_twice() -> None:
     """A second run of the same id cannot be suspended over the first one."""
-    agent, _ = asker(lambda args, ctx: ctx.suspend("?"), CALL)
+    agent, _ = asker(asking("?"), CALL)
     await agent.generate("Hi", run_id="r")
     with pytest.raises(InputError, match="there has been a run 'r'"):
         await agent.generate("Hi", run_id="r")
@@ -363,7 +363,7 @@ async def test_a_run_id_is_not_used_twice() -> None:
 
 async def test_a_payload_is_what_json_can_say() -> None:
     """A question may hold any value: it is shown as JSON says it, the same in every store."""
-    agent, _ = asker(lambda args, ctx: ctx.suspend({"at": date(2026, 3, 1), 1: (1, 2)}))
+    agent, _ = asker(asking({"at": date(2026, 3, 1), 1: (1, 2)}))
     result = await agent.generate("Hi")
     assert result.suspended[0].payload == {"at": "2026-03-01", "1": [1, 2]}
     assert await agent.suspended(result.run_id) == result.suspended
@@ -371,14 +371,14 @@ async def test_a_payload_is_what_json_can_say() -> None:
 
 async def test_a_schema_that_says_nothing() -> None:
     """A resume_schema that is neither a type nor a schema is the tool's error."""
-    agent, model = asker(lambda args, ctx: ctx.suspend(resume_schema=object()))
+    agent, model = asker(asking(resume_schema=object()))
     assert (await agent.generate("Hi")).status == "completed"
     assert "says nothing of an answer" in told(model.requests[1])[0]
 
 
 async def test_by_hand_a_tool_is_given_answers() -> None:
     """A tool that asks can be tried without an agent."""
-    act: Tool[Any] = doing("act", [], lambda args, ctx: ctx.suspend("?"))
+    act: Tool[Any] = doing("act", [], asking("?"))
     assert await act.run({}, ToolContext(answers=["yes"])) == "yes"
 
 
@@ -386,7 +386,7 @@ async def test_by_hand_a_tool_is_given_answers() -> None:
 async def test_the_counts_go_on(way: str) -> None:
     """Steps, usage and ``max_steps`` go on counting where they stood."""
     model = FakeModel([say("a ") + CALL, say("b ") + CALL, "never"], repeat_last=True)
-    agent = Agent("asker", model=model, tools=[doing("act", [], lambda args, ctx: ctx.suspend("?"))], max_steps=2)
+    agent = Agent("asker", model=model, tools=[doing("act", [], asking("?"))], max_steps=2)
     first = await agent.generate("Hi")
     second = await go_on(agent, way, first.run_id, {"c1": 1})
     assert second.result.status == "suspended"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.agents.kit import WAYS, ask
 
@@ -46,7 +48,7 @@ async def test_a_tool_runs_definitions_inside_the_run(way: str) -> None:
 
 async def test_a_tool_of_a_workflow_runs_definitions() -> None:
     """A tool that stands in a workflow may call others just so."""
-    said = await run(create_workflow("flow").then(speak).commit(), {}, request_context=None)
+    said = await run(create_workflow("flow").then(speak).commit(), dict[str, Any](), request_context=None)
     assert said.status == "failed"  # the request has no tenant: the inner error reaches the run
     assert "tenant" in str(said.error)
 

@@ -112,6 +112,10 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
+def _is_policy(value: Any) -> bool:
+    return isinstance(value, str) and value in THREAD_POLICIES
+
+
 def _is_bool(value: Any) -> bool:
     return value is True or value is False
 
@@ -194,7 +198,7 @@ _SYSTEM = _Rule(_is_system, "give a text")
 _SCHEMA = _Rule(may_be_structured, "give a pydantic model, a JSON schema or a StructuredOutput")
 _COUNT = _Rule(_is_count, "give a count of at least 1")
 _LIMIT = _Rule(_is_limit, "give a count, or None: a step is then never sent back")
-_POLICY = _Rule(lambda value: value in THREAD_POLICIES, '"queue", "reject" or "cancel_previous"')
+_POLICY = _Rule(_is_policy, '"queue", "reject" or "cancel_previous"')
 _GUARD_MODE = _Rule(_is_guard_mode, 'it is "before" or "concurrent"')
 _BOOL = _Rule(_is_bool, "give True or False")
 

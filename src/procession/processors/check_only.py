@@ -44,7 +44,7 @@ def only_checks(guard: Any, *methods: str) -> bool:
     """
     Whether *guard* changes nothing, and these *methods* are this library's: a user's may do anything with a message.
     """
-    kind = type(guard)
+    kind: type[Any] = type(guard)  # pyright: ignore[reportUnknownVariableType]
     return not guard.mutates and all(getattr(kind, name).__module__.startswith("procession.") for name in methods)
 
 
