@@ -88,7 +88,7 @@ async def test_a_step_may_change_messages_too() -> None:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ({"temperature": 1}, "returned temperature, which it cannot change"),
+        ({"temperature": 1}, "returned dict of temperature, which it cannot change"),
         ({"messages": [], "message_list": MessageList()}, "both messages and message_list"),
         ({"message_list": MessageList()}, "other than the one it was given"),
         ({"model": 5}, "process_input_step returned model=int"),

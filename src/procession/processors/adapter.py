@@ -148,7 +148,7 @@ class HookCaller:
             result = bound.method(ctx)
             if bound.is_async:
                 result = await result
-            elif result is not None and hasattr(result, "__await__"):
+            if result is not None and hasattr(result, "__await__"):
                 raise _not_awaited(result)
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
@@ -254,13 +254,13 @@ _ALWAYS = frozenset({Hook.INPUT, Hook.INPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_
 
 def _not_awaited(result: Any) -> ProcessorDefinitionError:
     """
-    Return the error of a plain hook that gave something to await.
+    Return the error of a hook that gave something to await.
     """
     close = getattr(result, "close", None)
     if close is not None:
         close()
     return ProcessorDefinitionError(
-        "it is a plain function and returned something to await", hint="make the hook an async def"
+        f"it returned {type(result).__name__}, which nobody awaited", hint="make the hook an async def that awaits it"
     )
 
 
@@ -282,6 +282,8 @@ def report_failure(ctx: HookContext[Any], error: BaseException) -> None:
 
 def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
     async def call(ctx: Any) -> Any:
-        return await anyio.to_thread.run_sync(method, ctx, abandon_on_cancel=True)
+        # In a tuple: trio refuses what is to be awaited with words that say nothing of the hook.
+        (result,) = await anyio.to_thread.run_sync(lambda: (method(ctx),), abandon_on_cancel=True)
+        return result
 
     return call

@@ -28,6 +28,7 @@ _SETTINGS = ("tool_choice", "active_tools", "structured_output")
 _MERGED = ("provider_options", "model_settings")
 NAMES_HINT = 'give names of tools: ["search"], [] for none, None for all'
 _OVERRIDES = frozenset({"model", "tools", "messages", "message_list", "system_messages", *_SETTINGS, *_MERGED})
+_EXPECTED = "return None, ctx.message_list, a list of messages, or a dict of messages and system_messages"
 
 
 def apply_result(ctx: HookContext[Any], payload: Any, result: Any) -> None:
@@ -58,19 +59,26 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
         unknown = set(result) - {"messages", "system_messages"}
         if unknown:
             raise MessageError(
-                f"{payload.phase} returned {', '.join(sorted(map(str, unknown)))}, which mean nothing there",
-                hint='return {"messages": [...], "system_messages": [...]}',
+                f"{payload.phase} returned {type(result).__name__} of {_names(unknown)}, which mean nothing there",
+                hint=_EXPECTED,
             )
         _apply_messages(ctx, payload, result.get("messages"))
         if result.get("system_messages") is not None:
             messages.replace_system(result["system_messages"])
     elif is_sequence(result):
-        _apply_list(ctx, payload, result)
+        try:
+            _apply_list(ctx, payload, result)
+        except MessageError as fault:
+            hint = f"{_EXPECTED}; {fault.hint}" if fault.hint else _EXPECTED
+            raise MessageError(
+                f"{payload.phase} returned {type(result).__name__} with a fault in it: {fault.message}", hint=hint
+            ) from fault
     else:
-        raise MessageError(
-            f"{payload.phase} returned {type(result).__name__}",
-            hint="return None, ctx.message_list, a list of messages, or a dict of messages and system_messages",
-        )
+        raise MessageError(f"{payload.phase} returned {type(result).__name__}", hint=_EXPECTED)
+
+
+def _names(keys: Collection[Any]) -> str:
+    return ", ".join(sorted(map(str, keys)))
 
 
 def _apply_edits(ctx: HookContext[Any], payload: Any) -> None:
@@ -102,8 +110,8 @@ def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, A
     unknown = set(result) - _OVERRIDES
     if unknown:
         raise MessageError(
-            f"process_input_step returned {', '.join(sorted(map(str, unknown)))}, which it cannot change",
-            hint=f"it can change {', '.join(sorted(_OVERRIDES))}",
+            f"process_input_step returned {type(result).__name__} of {_names(unknown)}, which it cannot change",
+            hint=f"return None, a list of messages, or a dict of {_names(_OVERRIDES)}",
         )
     if "messages" in result and "message_list" in result:
         raise MessageError("process_input_step returned both messages and message_list", hint="return one of them")
@@ -180,7 +188,7 @@ def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
         return
     if not is_form(result) or set(result) - {"prompt", "response"}:
         raise MessageError(
-            "process_llm_request returned something else than a prompt or a response",
+            f"process_llm_request returned {type(result).__name__}, which is neither a prompt nor a response",
             hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
         )
     for name in ("prompt", "response"):
@@ -199,7 +207,14 @@ def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
 
 def _apply_retry(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_messages(ctx, payload, None)
-    if is_form(result) and result.get("retry"):
+    if result is None:
+        return
+    if not is_form(result) or set(result) - {"retry"}:
+        raise MessageError(
+            f"process_api_error returned {type(result).__name__}, which says nothing of a retry",
+            hint='return None or {"retry": True}',
+        )
+    if result.get("retry"):
         payload.retry = True
         payload.own_retry = bool(option(ctx.owner, "own_retries"))
 
