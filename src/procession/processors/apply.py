@@ -149,7 +149,10 @@ def _are_tools(value: Any) -> bool:
 _MAPPING = "give a mapping of names to values"
 _FITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "model": (_is_model, 'give a model, or the name of one, such as "openai/gpt-5-mini"'),
-    "tools": (_are_tools, "give a list of tools, made with @tool, or a mapping of names to them"),
+    "tools": (
+        _are_tools,
+        "give a list of tools, made with @tool, agent.as_tool() or workflow_tool(workflow), or a mapping of names to them",
+    ),
     "provider_options": (is_form, _MAPPING),
     "model_settings": (is_form, _MAPPING),
 }
