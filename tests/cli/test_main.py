@@ -20,7 +20,9 @@ def test_version(procession: Command) -> None:
     assert (done.returncode, done.stdout.decode()) == (0, f"procession {importlib.metadata.version('procession')}\n")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["graph", "--help"], ["check", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["graph", "--help"], ["explain", "--help"], ["check", "--help"]]
+)
 def test_help(procession: Command, arguments: list[str]) -> None:
     """Every command explains itself."""
     done = procession(*arguments)
@@ -130,3 +132,21 @@ def test_without_the_extra(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
         main(["--version"])
     assert ended.value.code == 2
     assert "pip install 'procession[cli]'" in capsys.readouterr().err
+
+
+def test_explain(procession: Command, tmp_path: Path) -> None:
+    """``explain`` prints what an agent says of its processors; what is no agent is refused."""
+    source = tmp_path / "bot.py"
+    source.write_text(
+        "from procession import Agent, create_workflow\n"
+        "from procession.testing.fake_model import FakeModel\n"
+        "def agent():\n"
+        "    return Agent('bot', model=FakeModel('x'))\n"
+        "flow = create_workflow('flow', int).map(lambda n: n, id='same').commit()\n"
+    )
+    done = procession("explain", source)
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("agent 'bot': model 'fake', at most 5 steps")
+    refused = procession("explain", f"{source}:flow")
+    assert refused.returncode == 2
+    assert b"no agent" in refused.stderr

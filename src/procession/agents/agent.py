@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 from procession.agents.agent_tool import agent_tool
 from procession.agents.call import Call, prepare
 from procession.agents.callbacks import Callback, Condition
+from procession.agents.explain import explanation, explanation_for
+from procession.agents.explanation import Explanation
 from procession.agents.loop import build_loop
 from procession.agents.options import check_settings
 from procession.agents.output import AgentResult
-from procession.agents.pipelines import GuardMode, Pipelines
+from procession.agents.pipelines import GuardMode, Pipelines, build_pipelines
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
 from procession.agents.resume import cancel_run, declined, only_call, prepare_resumed, suspended_calls
 from procession.agents.settings import DEFAULT_MAX_STEPS
@@ -25,9 +27,7 @@ from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
-from procession.processors.development import developing
 from procession.processors.memory.memory import Memory
-from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.runtime.runtime import Runtime
 from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
@@ -190,29 +190,44 @@ class Agent:
 
         Where a list is a function of the request context, it is drawn without that list's processors.
         """
-        return self.loop_of(self._own if self._own is not None else self.pipelines_of(fixed_only=True))
+        return self.loop_of(self._own or self.pipelines_of())
 
     @property
     def processor_workflows(self) -> tuple[Workflow[Any, Any], ...]:
         """
         Each processor list as a workflow: ``<agent>-input-processor`` and so on.
         """
-        pipelines = self._own if self._own is not None else self.pipelines_of(fixed_only=True)
-        return pipelines.workflows
+        return (self._own or self.pipelines_of()).workflows
 
     @property
     def guards_before(self) -> tuple[str, ...]:
         """
         The ids of the steps whose ``process_input`` runs before the first model call, in order, memory's first.
         """
-        return (self._own or self.pipelines_of(fixed_only=True)).guards_before
+        return (self._own or self.pipelines_of()).guards_before
 
     @property
     def guards_beside(self) -> tuple[str, ...]:
         """
         The ids of the steps whose ``process_input`` runs beside the first model call; none with ``guard_mode="before"``.
         """
-        return (self._own or self.pipelines_of(fixed_only=True)).guards_beside
+        return (self._own or self.pipelines_of()).guards_beside
+
+    def explain(self) -> Explanation:
+        """
+        Say which processor runs at which hook, in order, and why one never will: ``print(agent.explain())``.
+
+        What depends on the request is not known here: ``explain_for`` asks it.
+        """
+        return explanation(self)
+
+    async def explain_for(
+        self, request_context: RequestContext | Mapping[str, Any] | None = None, **options: Any
+    ) -> Explanation:
+        """
+        Say what ``explain`` says of one request; *options*, those of ``generate``, may bring lists of their own.
+        """
+        return await explanation_for(self, {"request_context": request_context, **options})
 
     def as_step(self) -> Step[Any, str]:
         """
@@ -347,7 +362,6 @@ class Agent:
         error: Sequence[Any] | None = None,
         prepare_step: Any = None,
         guard_mode: GuardMode | None = None,
-        fixed_only: bool = False,
     ) -> Pipelines:
         """
         Return the pipelines of one set of lists, the agent's own where none is given.
@@ -358,23 +372,7 @@ class Agent:
         if ours and known is not None:
             return known
 
-        def own(configured: ProcessorList, given: Sequence[Any] | None) -> Sequence[Any]:
-            if given is not None:
-                return given
-            return () if callable(configured) else configured
-
-        with developing(self.runtime.development):
-            made = Pipelines(
-                self.id,
-                input=own(self.input_processors, input),
-                output=own(self.output_processors, output),
-                error=own(self.error_processors, error),
-                before=self.memory.input_processors() if self.memory is not None else (),
-                after=self.memory.output_processors() if self.memory is not None else (),
-                prepare_step=prepare_step,
-                default_error=(PrefillErrorHandler(),) if self.prefill_error_handler else (),
-                guard_mode=mode,
-            )
+        made = build_pipelines(self, mode, input=input, output=output, error=error, prepare_step=prepare_step)
         if ours:
             self._in_other_mode = made
         return made

@@ -13,6 +13,7 @@ from procession.agents.state import LoopState
 from procession.agents.structured import StructuredOutput
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
+from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
@@ -29,6 +30,10 @@ class Caller(Protocol):
 
     id: str
     instructions: Any
+    input_processors: ProcessorList
+    output_processors: ProcessorList
+    error_processors: ProcessorList
+    guard_mode: GuardMode
     models: tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
     tools: Mapping[str, Tool[Any]] | Callable[[RequestContext], Any]
     memory: Memory | None

@@ -5,17 +5,21 @@ Pipelines: an agent's processor lists and its memory, as one workflow per list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from procession.processors.chain import chain, is_workflow, owners, processor_steps
+from procession.processors.chain import ProcessorList, chain, is_workflow, owners, processor_steps
+from procession.processors.development import developing
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
 from procession.processors.log import log_once
+from procession.processors.memory.memory import Memory
 from procession.processors.protocols import hook_methods, option
+from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.processors.stream_plan import StreamPlan, stream_plan
+from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["GuardMode", "Pipelines"]
+__all__ = ["GuardMode", "Pipelines", "build_pipelines"]
 
 GuardMode = Literal["before", "concurrent"]
 """When input guards that only check run: before the first model call, or beside it."""
@@ -120,6 +124,54 @@ class Pipelines:
         The lists as workflows, those that are not empty.
         """
         return tuple(each for each in (self.input, self.output, self.error) if each is not None)
+
+
+class Listed(Protocol):
+    """
+    What pipelines are built from: an agent.
+    """
+
+    id: str
+    input_processors: ProcessorList
+    output_processors: ProcessorList
+    error_processors: ProcessorList
+    prefill_error_handler: bool
+    memory: Memory | None
+    runtime: Runtime
+
+
+def build_pipelines(
+    agent: Listed,
+    mode: GuardMode,
+    *,
+    input: Sequence[Any] | None,
+    output: Sequence[Any] | None,
+    error: Sequence[Any] | None,
+    prepare_step: Any,
+) -> Pipelines:
+    """
+    Return the pipelines of the lists that are given, and of the agent's own where none is.
+
+    A list of its own that is a function of the request counts as empty.
+    """
+
+    def own(configured: ProcessorList, given: Sequence[Any] | None) -> Sequence[Any]:
+        if given is not None:
+            return given
+        return () if callable(configured) else configured
+
+    with developing(agent.runtime.development):
+        return Pipelines(
+            agent.id,
+            input=own(agent.input_processors, input),
+            output=own(agent.output_processors, output),
+            error=own(agent.error_processors, error),
+            before=agent.memory.input_processors() if agent.memory is not None else (),
+            after=agent.memory.output_processors() if agent.memory is not None else (),
+            prepare_step=prepare_step,
+            default_error=(PrefillErrorHandler(),) if agent.prefill_error_handler else (),
+            guard_mode=mode,
+        )
 
 
 def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> list[Step[Any, Any]]:

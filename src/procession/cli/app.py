@@ -129,6 +129,18 @@ def graph(
 
 
 @app.command()
+def explain(target: TargetArgument) -> None:
+    """
+    Say which processor of an agent runs at which hook, in order, and why one never will.
+    """
+    from procession.cli.explain import explain as explain_target
+
+    with _plain_errors():
+        typer.echo(explain_target(target))
+        sys.stdout.flush()
+
+
+@app.command()
 def check(target: TargetArgument) -> None:
     """
     Say what is wrong with a workflow; exit status 1 where anything is.
