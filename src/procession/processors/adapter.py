@@ -20,6 +20,7 @@ from procession.processors.check_only import checked_call
 from procession.processors.context import HookContext, Replaced, tell
 from procession.processors.contexts import CONTEXTS
 from procession.processors.development import in_development, watched
+from procession.processors.emptied import note_emptied
 from procession.processors.hooks import Hook
 from procession.processors.log import log_skipped
 from procession.processors.protocols import hook_methods, option
@@ -65,6 +66,8 @@ class Bound(NamedTuple):
     context: Callable[[Any, RequestScope, Any], HookContext[Any]]
     passes: Callable[[Any, Any], bool] | None
     always: bool
+    may_empty: bool
+    """Whether a hook that returned nothing may have taken away, in place, what a user said."""
 
 
 class HookCaller:
@@ -105,7 +108,14 @@ class HookCaller:
             if self.flush is not None:
                 self.flush = limited_hook(self.flush, self.timeout, is_async=False)
         self._bound = {
-            hook: Bound(method, self.is_async[hook], CONTEXTS[hook], _PASSES.get(hook), hook in _ALWAYS)
+            hook: Bound(
+                method,
+                self.is_async[hook],
+                CONTEXTS[hook],
+                _PASSES.get(hook),
+                hook in _ALWAYS,
+                hook is Hook.INPUT_STEP,
+            )
             for hook, method in self.methods.items()
         }
 
@@ -125,6 +135,8 @@ class HookCaller:
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
+                elif bound.may_empty:
+                    note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:
             if ctx.verdict is None:
@@ -153,6 +165,8 @@ class HookCaller:
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
+                elif bound.may_empty:
+                    note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:
             if ctx.verdict is None:
@@ -248,7 +262,7 @@ _PASSES: Mapping[Hook, Callable[[Any, Any], bool]] = {
 }
 """When a processor is left out of a call although it has the hook."""
 
-_ALWAYS = frozenset({Hook.INPUT, Hook.INPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
+_ALWAYS = frozenset({Hook.INPUT, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
 """The hooks in which something is to be done even where nothing was returned and no draft was asked for."""
 
 
