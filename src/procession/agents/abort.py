@@ -17,7 +17,7 @@ from procession.runtime.run import RunResult
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
 
-__all__ = ["drop_attempt", "end_aborted"]
+__all__ = ["drop_attempt", "end_aborted", "is_looked_at"]
 
 UNDONE = "The run was aborted before the tool had answered."
 _RESULT_HOOKS: Step[Any, Any] = Step(id=Hook.OUTPUT_RESULT.value, inline=output_result, kind="hook")
@@ -32,7 +32,7 @@ async def end_aborted(state: LoopState, runtime: Runtime, unseen: bool) -> RunRe
     Return how that ended, or ``None`` where no processor looks, or where they took too long: then nothing is kept.
     """
     scope = state.scope
-    was_ending = state.started and state.finished and state.attempt is None
+    was_ending = is_looked_at(state)
     began = state.started and not unseen
     scope.replacement = None
     if unseen:
@@ -45,13 +45,21 @@ async def end_aborted(state: LoopState, runtime: Runtime, unseen: bool) -> RunRe
         _drop_answer(state)
         return None
     refresh_texts(state)
-    if not began or state.pipelines.get(Hook.OUTPUT_RESULT) is None:
+    if state.looked_at_whole or not began or state.pipelines.get(Hook.OUTPUT_RESULT) is None:
         return None
     run = runtime.create_run(_RESULT_HOOKS, scope=scope, detail=False, replay=False, sparse=True)
     with anyio.move_on_after(scope.grace):
         return await run.start(state)
     _drop_answer(state)
     return None
+
+
+def is_looked_at(state: LoopState) -> bool:
+    """
+    Whether ``process_output_result`` is looking at the whole answer just now.
+    """
+    over = state.started and state.finished and state.attempt is None
+    return over and not state.looked_at_whole and state.pipelines.get(Hook.OUTPUT_RESULT) is not None
 
 
 def _keep_delivered(state: LoopState) -> None:

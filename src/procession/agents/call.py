@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from procession.agents.abort import drop_attempt, end_aborted
+from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
 from procession.agents.callbacks import tell_after, told
 from procession.agents.caller import Caller
 from procession.agents.commit import commit_marks, commit_within, log_not_saved
@@ -76,7 +76,7 @@ class Call:
         if thread is None or resource is None:
             return self._run()
         policy = options.get("thread_policy", self.agent.thread_policy)
-        return in_turn(self.agent.runtime, resource, thread, policy, self._run)
+        return in_turn(self.agent.runtime, resource, thread, policy, self._run, options.get("abort_signal"))
 
     async def _run(self) -> AgentResult:
         try:
@@ -201,7 +201,7 @@ class Call:
         if state.scope.abort_signal is not None:
             state.scope.abort_signal.abort(reason)
         # Hooks that look at the whole answer already are not called a second time: they have the grace period to end.
-        whole = state.started and state.finished and state.attempt is None
+        whole = is_looked_at(state)
         run.cancel(after=state.scope.grace if whole else 0.0)
 
     async def _say_aborted(self) -> None:

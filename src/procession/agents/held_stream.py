@@ -82,7 +82,7 @@ class HeldStream:
         """
         self._dropped = True
         self._held.clear()
-        self._give_back(state)
+        state.emit, state.on_chunk = self._emit, self._on_chunk  # also past what was put round them meanwhile
 
     def _give_back(self, state: LoopState) -> None:
         emit, tell = self._own

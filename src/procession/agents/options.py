@@ -230,7 +230,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "error_processors": _ELSEWHERE,
     "prepare_step": _CALLBACK,
     "raise_on_tripwire": _BOOL,
-    "run_id": _Rule(_is_text, "give a text"),
+    "run_id": _Rule(_is_id, "give the id of the run, as a text, or leave it out"),
     "abort_signal": _Rule(_is_signal, "give an AbortSignal"),
     **dict.fromkeys(CALLBACKS, _CALLBACK),
 }

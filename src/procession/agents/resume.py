@@ -17,7 +17,7 @@ from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot, restore
 from procession.agents.suspended_call import Declined, SuspendedCall
-from procession.errors import InputError, RunAlreadyClaimed, ThreadBusy
+from procession.errors import InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
 from procession.storage.base import JournalRow
 
@@ -56,13 +56,13 @@ class ResumedCall(Call):
                 group.cancel_scope.cancel()
         except BaseException:  # the task is being cancelled
             with suppress(Exception):
-                await self.claim.settle("aborted")
+                await (self.claim.settle("aborted") if self.has_begun else self.claim.release())
             raise
-        if isinstance(failure, ThreadBusy):  # it has not had its turn
+        if failure is not None and not self.has_begun:  # it has not had its turn: the run still waits
             await self.claim.release()
             raise failure
         if result is None:
-            await self.claim.settle("failed")
+            await self.claim.settle("aborted" if isinstance(failure, RunCancelled) else "failed")
             raise failure or self.claim.failure or self.claim.lost()
         if result.status != "suspended":
             await self.claim.settle(result.status)

@@ -121,6 +121,7 @@ class LoopState:
         "finished",
         "guards",
         "heard",
+        "looked_at_whole",
         "messages",
         "note",
         "noted",
@@ -208,6 +209,8 @@ class LoopState:
         """Whether nothing is left to be done but to tell the reader."""
         self.started = False
         self.finished = False
+        self.looked_at_whole = False
+        """Whether ``process_output_result`` has had its say."""
         self.finish_reason = "unknown"
         self.tripwire: TripwireInfo | None = None
         self.error: ModelError | StructuredOutputError | None = None

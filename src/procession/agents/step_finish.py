@@ -103,6 +103,7 @@ async def output_result(state: LoopState, run: InlineRun, path: str) -> LoopStat
     )
     version = state.messages.version
     await run_hook(state, run, path, OutputResultPayload(state.messages, result=result, steps=state.seen_steps()))
+    state.looked_at_whole = True
     if state.messages.version != version:
         state.step_texts_stale = True
     return state

@@ -16,6 +16,7 @@ import anyio
 
 from procession.errors import RunCancelled, ThreadBusy
 from procession.runtime.runtime import Runtime
+from procession.steps.abort import AbortSignal
 from procession.steps.event_loop import cancel_scope, running_loop
 
 __all__ = ["LINES", "THREAD_POLICIES", "ThreadPolicy", "in_turn"]
@@ -77,12 +78,14 @@ class _Turn:
         elif first:
             line[0].wake()
 
-    async def come_up(self) -> None:
+    async def come_up(self, unwanted: AbortSignal | None = None) -> None:
         """
-        Wait until all who came before have gone; raises ``RunCancelled`` where a later call took this one's place.
+        Wait until all who came before have gone, or nobody wants it any more.
+
+        Raises ``RunCancelled`` where a later call took this one's place.
         """
         line = LINES[self.key]
-        while line[0] is not self and not self.cut:
+        while line[0] is not self and not self.cut and not (unwanted is not None and unwanted.aborted):
             self.moved = anyio.Event()
             await self.moved.wait()
         if self.cut:
@@ -105,10 +108,15 @@ _held: ContextVar[tuple[_Turn, ...]] = ContextVar("held", default=())
 
 
 async def in_turn(
-    runtime: Runtime, resource: str, thread: str, policy: ThreadPolicy, work: Callable[[], Awaitable[Out]]
+    runtime: Runtime,
+    resource: str,
+    thread: str,
+    policy: ThreadPolicy,
+    work: Callable[[], Awaitable[Out]],
+    unwanted: AbortSignal | None = None,
 ) -> Out:
     """
-    Do *work* when it is this call's turn on the thread.
+    Do *work* when it is this call's turn on the thread; at once where it turns out *unwanted*, since it does nothing then.
 
     Raises ``ThreadBusy`` where *policy* says ``reject`` and somebody is before it, and ``RunCancelled`` where a later
     call took its place.
@@ -132,7 +140,10 @@ async def in_turn(
             if limit.cancelled_caught:
                 turn.push_in()
         elif before:
-            await turn.come_up()
+            await _wanted(turn, unwanted)
+        if unwanted is not None and unwanted.aborted:
+            turn.leave()
+            return await work()
         token = _held.set((*held, turn))
         try:
             with cancel_scope() as turn.scope:
@@ -142,6 +153,23 @@ async def in_turn(
         raise _cut()
     finally:
         turn.leave()
+
+
+async def _wanted(turn: _Turn, unwanted: AbortSignal | None) -> None:
+    """
+    Wait for the *turn*, or until the call is *unwanted*.
+    """
+
+    def wake(reason: str | None) -> None:
+        turn.wake()
+
+    if unwanted is not None:
+        unwanted.listen(wake)
+    try:
+        await turn.come_up(unwanted)
+    finally:
+        if unwanted is not None:
+            unwanted.forget(wake)
 
 
 def _cut() -> RunCancelled:
