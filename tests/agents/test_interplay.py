@@ -163,7 +163,8 @@ async def test_a_resume_that_lost_its_turn_leaves_the_run_waiting() -> None:
             group.start_soon(cut_off, "resume", lambda: agent.approve(run_id))
             await anyio.wait_all_tasks_blocked()
             third = await agent.generate("Third", thread_policy="cancel_previous", **where)
-    assert (third.text, sorted(cut), calls) == ("Third.", ["resume", "slow"], [])
+            assert third.text == "Third."
+    assert (sorted(cut), calls) == (["resume", "slow"], [])
     assert (await agent.approve(run_id)).text == "Paid."
     assert len(calls) == 1
 

@@ -104,10 +104,6 @@ def _anything(value: Any) -> bool:
     return True
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_id(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
