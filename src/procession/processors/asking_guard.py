@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.chunks import Chunk, TextDelta, ToolCall
 from procession.messages.message import Message
 from procession.messages.text.spans import Region, resolve
 from procession.processors.beside import watch_beside
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.detect.detector import Detector, Verdict, verdict_by
+from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import pieces_of
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
@@ -59,7 +60,8 @@ class AskingGuard(TextGuard):
             if getattr(self, name) is not None:
                 setattr(self, name, method)
         if self.process_output_stream is not None:
-            setattr(self, "process_output_stream", self._gather)  # noqa: B010
+            gather = self._gather_and_ask if self.scan_tool_args else self._gather
+            setattr(self, "process_output_stream", gather)  # noqa: B010
             setattr(self, "flush_output_stream", self._flush_slowly)  # noqa: B010
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
@@ -107,8 +109,7 @@ class AskingGuard(TextGuard):
         found: dict[str, list[Region]] = {}
         for _, text in strings_in(ctx.result):
             if text not in found:
-                worth = len(text) >= _SHORTEST and any(character.isalpha() for character in text)
-                found[text] = await self.regions_in(ctx, text) if worth else self.regions(text)
+                found[text] = await self._regions_in_string(ctx, text)
         return self.look_into(ctx, found.__getitem__)
 
     async def _now_or_beside(self, ctx: C, look: Callable[[C], Awaitable[Any]]) -> Any:
@@ -126,6 +127,28 @@ class AskingGuard(TextGuard):
             return chunk
         TextBlocks[list[str]].of(ctx, list[str]).block(chunk).append(chunk.text)
         return chunk if self.passes else None
+
+    async def _gather_and_ask(self, ctx: OutputStreamContext) -> Chunk | None:
+        chunk = ctx.chunk
+        if not isinstance(chunk, ToolCall):
+            return self._gather(ctx) if isinstance(chunk, TextDelta) else guarded_call(self, ctx, chunk, self.regions)
+        if not self.enforces:
+            watch_beside(ctx, self.call_looked_at, self.timeout)
+            return chunk
+        return await self.call_looked_at(ctx)
+
+    async def call_looked_at(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Return the tool call in hand as the strategy leaves it; the detector is asked about each text in its arguments.
+        """
+        chunk = ctx.chunk
+        texts = call_texts(chunk) if isinstance(chunk, ToolCall) else []
+        found = {text: await self._regions_in_string(ctx, text) for text in dict.fromkeys(texts)}
+        return guarded_call(self, ctx, chunk, lambda text: found[text] if text in found else self.regions(text))
+
+    async def _regions_in_string(self, ctx: HookContext[Any], text: str) -> list[Region]:
+        worth = len(text) >= _SHORTEST and any(character.isalpha() for character in text)
+        return await self.regions_in(ctx, text) if worth else self.regions(text)
 
     async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
         out: list[Chunk] = []

@@ -13,12 +13,14 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from procession.messages.chunks import Chunk, TextDelta
+from procession.messages.chunks import Chunk, TextDelta, ToolCall
 from procession.messages.text.scan import Lane
 from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.adapter import left_out
+from procession.processors.asking_guard import AskingGuard
 from procession.processors.beside import watch_beside
 from procession.processors.contexts import OutputStreamContext
+from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
@@ -48,6 +50,10 @@ class GuardGroup:
         self._strict = [guard for guard in self.guards if not guard.passes]
         self._lenient = [guard for guard in self.guards if guard.passes]
         self._waits = any(guard.asks for guard in self.guards)
+        self._scanning = sorted((guard for guard in self.guards if guard.scan_tool_args), key=_leniency)
+        """Those that look at what tools are called with, the strictest first."""
+        if any(guard.asks for guard in self._scanning):
+            setattr(self, "process_output_stream", self._stream_slowly)  # noqa: B010
 
     def on_violation(self, violation: Violation) -> Any:
         """
@@ -63,7 +69,7 @@ class GuardGroup:
         """
         chunk = ctx.chunk
         if type(chunk) is not TextDelta:
-            return chunk
+            return self._guarded_call(ctx, chunk) if self._scanning else chunk
         block = TextBlocks[_Block].of(ctx, self._new_block).block(chunk)
         if self._waits:
             block.whole.append(chunk.text)
@@ -77,6 +83,30 @@ class GuardGroup:
         pieces, decided = self._searched(ctx, block, chunk.text)
         text = self._settle(ctx, block, pieces, decided)
         return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
+
+    def _guarded_call(self, ctx: OutputStreamContext, chunk: Chunk) -> Chunk | None:
+        out: Chunk | None = chunk
+        for guard in self._scanning:
+            with self._as(ctx, guard):
+                out = guarded_call(guard, ctx, out, guard.regions) if out is not None else None
+        return out
+
+    async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Do what ``process_output_stream`` does where a guard asks somebody about what tools are called with.
+        """
+        if not isinstance(ctx.chunk, ToolCall):
+            return GuardGroup.process_output_stream(self, ctx)
+        for guard in self._scanning:
+            with self._as(ctx, guard):
+                if not isinstance(guard, AskingGuard) or not guard.asks:
+                    ctx.chunk = guarded_call(guard, ctx, ctx.chunk, guard.regions) or ctx.chunk
+                elif not guard.enforces:
+                    watch_beside(ctx, guard.call_looked_at, guard.timeout)
+                else:
+                    look = partial(guard.call_looked_at, ctx)
+                    ctx.chunk = await within(guard.timeout, ctx, look) or ctx.chunk
+        return ctx.chunk
 
     def flush_output_stream(self, ctx: OutputStreamContext) -> Any:
         """
@@ -298,6 +328,12 @@ class _Block:
         self.own = own
         self.spared = spared
         self.whole: list[str] = []
+
+
+def _leniency(guard: TextGuard) -> int:
+    if guard.passes:
+        return 3
+    return {"block": 0, "filter": 1}.get(guard.strategy, 2)
 
 
 def _own(pieces: Sequence[Piece], source: str) -> Iterator[Piece]:

@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 from procession.messages.shapes import is_dict, is_items
 from procession.tools.json_value import json_value
 
-__all__ = ["Path", "replace_strings", "shown", "strings_in"]
+__all__ = ["KEY", "Path", "replace_strings", "shown", "strings_in"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the value down to a string; a key that is meant itself is followed by ``KEY``."""
 
 KEY = "*key*"
+"""What ends the path of a key."""
 
 
 def strings_in(value: Any) -> Iterator[tuple[Path, str]]:

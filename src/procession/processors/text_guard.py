@@ -20,13 +20,13 @@ from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
+from procession.processors.guarded_strings import NOTICE, guarded_call, guarded_strings
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
-from procession.processors.strings import Path, replace_strings, shown, strings_in
 from procession.processors.text_blocks import TextBlocks
-from procession.processors.text_places import Change, Place, answer_texts, changed, findings, new_texts
+from procession.processors.text_places import Change, Place, answer_texts, args_texts, changed, findings, new_texts
 from procession.processors.violation import OnViolation
 
 __all__ = ["Look", "Mode", "Phase", "TextGuard"]
@@ -35,8 +35,6 @@ Mode = Literal["enforce", "monitor"]
 Phase = Literal["input", "output", "all"]
 Look: TypeAlias = Callable[[str], list[Region]]
 """Finds what counts in a text."""
-NOTICE = "[removed]"
-"""What ``filter`` leaves in place of a string inside a tool's result."""
 _OUTPUT_HOOKS = ("process_output_stream", "process_output_result", "process_tool_result")
 _PASSED = "passed"
 _LARGEST_BATCH = 16
@@ -74,6 +72,8 @@ class TextGuard(Processor):
     """Whether rules look at what the text looks like, rather than at its code points (``normalise.fold``)."""
     carryover: int = 0
     """How many characters are held back at least, also where nothing could begin in them."""
+    scan_tool_args: bool = False
+    """Whether it looks at what tools are called with, too: they run with what the guard leaves of it."""
     asks: bool = False
     """Whether it asks somebody outside, so that its hooks are awaited and streamed blocks held to their end."""
     window: int | None = 128
@@ -90,6 +90,7 @@ class TextGuard(Processor):
         on_error: Literal["stop", "skip"] | None = None,
         timeout: float | None = None,
         on_violation: OnViolation | None = None,
+        scan_tool_args: bool | None = None,
     ) -> None:
         super().__init__(id=id, on_violation=on_violation)
         name = type(self).__name__
@@ -108,6 +109,7 @@ class TextGuard(Processor):
         self.check_only = self.check_only or only_checks(self, "process_input", "look_at", "settle")
         self.on_error = on_error if on_error is not None else "skip" if self.passes else "stop"
         self.timeout = timeout if timeout is not None else self.timeout
+        self.scan_tool_args = self.scan_tool_args if scan_tool_args is None else scan_tool_args
         if phase == "output":
             setattr(self, "process_input", None)  # noqa: B010
         if phase == "input":
@@ -233,7 +235,7 @@ class TextGuard(Processor):
         """
         chunk = ctx.chunk
         if type(chunk) is not TextDelta:
-            return chunk
+            return guarded_call(self, ctx, chunk, self.regions) if self.scan_tool_args else chunk
         block = TextBlocks[StreamedText].of(ctx, self.new_block).block(chunk)
         text = self.take(ctx, block, block.machine.feed(chunk.text))
         if self.passes:
@@ -321,9 +323,9 @@ class TextGuard(Processor):
         """
         Return the texts of *message*: of new input with its tool results, of an answer what did not pass in the stream.
         """
-        if ctx.hook is Hook.INPUT:
-            return new_texts(message, joined=self.asks)
-        return answer_texts(message, ctx.state.get(_PASSED, ()))
+        passed = ctx.state.get(_PASSED, ())
+        found = new_texts(message, joined=self.asks) if ctx.hook is Hook.INPUT else answer_texts(message, passed)
+        return {**found, **args_texts(message, passed)} if self.scan_tool_args else found
 
     def look_at(self, ctx: HookContext[Any], message: Message, texts: Mapping[Any, str], look: Look) -> None:
         """
@@ -354,15 +356,9 @@ class TextGuard(Processor):
         """
         Do what the strategy says about what *look* finds in the strings of a tool's result; returns the change.
         """
-        found: dict[Path, str] = {}
-        for path, text in strings_in(ctx.result):
-            regions = look(text)
-            where = {"phase": ctx.hook.value, "toolName": ctx.tool_name, "path": shown(path)}
-            if regions and self.settle(ctx, pieces_of(text, regions), where):
-                found[path] = NOTICE if self.strategy == "filter" else self.joined(pieces_of(text, regions))
-        if not found:
-            return None
-        return {"result": replace_strings(ctx.result, lambda path, text: found.get(path, text))}
+        where = {"phase": ctx.hook.value, "toolName": ctx.tool_name}
+        result = guarded_strings(self, ctx, ctx.result, look, where)
+        return None if result is ctx.result else {"result": result}
 
     def joined(self, pieces: Iterable[Piece]) -> str:
         """

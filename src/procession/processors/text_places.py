@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from procession.messages.message import Message
 from procession.messages.parts import Part, Parts, StepStartPart, TextPart, ToolCallPart
 from procession.messages.text.spans import Region, resolve
-from procession.processors.strings import Path, replace_strings, shown, strings_in
+from procession.processors.hold_back import digest_of
+from procession.processors.strings import KEY, Path, replace_strings, shown, strings_in
 
-__all__ = ["Change", "Finding", "Place", "Segment", "answer_texts", "changed", "findings", "new_texts"]
+__all__ = ["Change", "Finding", "Place", "Segment", "answer_texts", "args_texts", "changed", "findings", "new_texts"]
 
 _RESULT_FIELDS = ("result", "error_text", "model_output")
 
@@ -144,6 +145,20 @@ def answer_texts(message: Message, passed: Collection[bytes]) -> dict[Place, str
     return found
 
 
+def args_texts(message: Message, passed: Collection[bytes]) -> dict[Place, str]:
+    """
+    Return the texts in what the tools of a message were called with that are not among those that *passed*; names of
+    arguments are none.
+    """
+    found: dict[Place, str] = {}
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolCallPart):
+            for path, text in strings_in(part.args):
+                if text and path[-1:] != (KEY,) and digest_of(text) not in passed:
+                    found[Place(-1 - len(found), 0, (Segment(index, ("args", *path), 0, len(text)),))] = text
+    return found
+
+
 def changed(message: Message, changes: Sequence[Change]) -> tuple[Parts, Any]:
     """
     Return the parts of *message* with *changes* made, and what was hidden, as ``MessageList.replace`` takes it.
@@ -168,7 +183,7 @@ def _changed_part(part: Part, strings: Mapping[Path, list[tuple[int, int, str]]]
     if isinstance(part, TextPart):
         return part.replace(text=_spliced(part.text, strings[()]))
     fields: dict[str, Any] = {}
-    for field in _RESULT_FIELDS:
+    for field in (*_RESULT_FIELDS, "args"):
 
         def change(path: Path, text: str, field: str = field) -> str:
             spots = strings.get((field, *path))

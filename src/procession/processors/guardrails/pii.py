@@ -72,10 +72,11 @@ class PIIDetector(AskingGuard):
         on_error: Literal["stop", "skip"] | None = None,
         timeout: float | None = None,
         on_violation: OnViolation | None = None,
+        scan_tool_args: bool = False,
     ) -> None:
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold, on_error=on_error, timeout=timeout,
-            on_violation=on_violation,
+            on_violation=on_violation, scan_tool_args=scan_tool_args,
         )  # fmt: skip
         asks = model is not None or detector is not None
         known = (*OFFLINE_TYPES, *MODEL_TYPES) if asks else OFFLINE_TYPES

@@ -68,8 +68,12 @@ class RegexFilter(TextGuard):
         mode: Mode = "enforce",
         on_error: Literal["stop", "skip"] | None = None,
         on_violation: OnViolation | None = None,
+        scan_tool_args: bool = False,
     ) -> None:
-        super().__init__(id=id, strategy=strategy, mode=mode, phase=phase, on_error=on_error, on_violation=on_violation)
+        super().__init__(
+            id=id, strategy=strategy, mode=mode, phase=phase, on_error=on_error, on_violation=on_violation,
+            scan_tool_args=scan_tool_args,
+        )  # fmt: skip
         if stream_carryover_size < 1:
             raise ProcessorDefinitionError(
                 f"RegexFilter has stream_carryover_size={stream_carryover_size}",
