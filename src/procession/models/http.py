@@ -22,7 +22,7 @@ from procession.models.failures import failure_of, scrub
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Answer", "Event", "Timeouts", "Transport", "close_connections", "post"]
+__all__ = ["Answer", "Event", "Timeouts", "Transport", "close_connections", "post", "replaying"]
 
 _LARGEST_ERROR = 65_536
 _PATIENCE = 1_000
@@ -306,3 +306,15 @@ async def close_connections() -> None:
     pool = _pool.get(None)
     if pool is not None:
         await pool.close()
+
+
+def replaying(body: bytes) -> Transport:
+    """
+    Return a transport that sends nothing and answers every request with *body*, as an event stream.
+    """
+    import httpx
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=body)
+
+    return httpx.MockTransport(answer)

