@@ -5,6 +5,7 @@ Reading the JSON that a model answered with.
 from __future__ import annotations
 
 import json
+import re
 from math import isfinite
 from typing import Any
 
@@ -13,6 +14,10 @@ __all__ = ["json_answer", "unfenced"]
 FENCE = "```"
 _SHOWN = 40
 """How much of a key an error quotes."""
+_DEEPEST = 100
+"""Levels of lists and objects inside each other.  Where Python's own decoder stops depends on its version."""
+_marks = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL).finditer
+"""Strings as wholes, so that brackets in them do not count, and brackets; linear also where a string has no end."""
 
 
 def unfenced(text: str) -> str:
@@ -31,17 +36,33 @@ def json_answer(text: str) -> Any:
     Return the value of *text*: JSON and nothing else, in a Markdown fence or not.
 
     Raises ``ValueError``, which says where and does not quote the text, for anything else: also for a key that is there
-    twice, and for ``NaN`` and numbers that no float can hold, since readers of JSON differ about what they mean.
+    twice, for ``NaN`` and numbers that no float can hold, since readers of JSON differ about what they mean, and for
+    more than 100 levels.
 
     >>> json_answer('```json\\n{"spam": true}\\n```')
     {'spam': True}
     """
+    text = unfenced(text)
+    _check_depth(text)
     try:
-        return json.loads(unfenced(text), object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise ValueError(str(error)) from None  # the error itself holds the whole text
-    except RecursionError:
+    except RecursionError:  # of a caller who stands deep in the stack
         raise ValueError("it is nested too deeply") from None
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return
+    depth = 0
+    for mark in _marks(text):
+        if mark[0] in "[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise ValueError("it is nested too deeply")
+        elif mark[0] in "]}":
+            depth -= 1
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
