@@ -56,7 +56,7 @@ class Turn:
 
     def __init__(self, hook: str, times: int = 1, **options: Any) -> None:
         rejected = times if hook in AFTER_THE_CALL else 0
-        attempts = [say(f"bad {number}") + call_tool("lookup") for number in range(rejected)]
+        attempts = [say(f"wrong {number}") + call_tool("lookup") for number in range(rejected)]
         self.model = FakeModel([*attempts, say("good") + call_tool("lookup"), "done"])
         self.seen: list[tuple[int, int]] = []
         self.calls: list[str] = []
@@ -105,8 +105,8 @@ async def test_the_attempt_is_rolled_back(hook: str, way: str) -> None:
     """Text and tool calls of a rejected attempt are in no later prompt, no result and no message."""
     turn = Turn(hook)
     seen = await ask(turn.agent, way)
-    assert all("bad" not in str(request.messages) for request in turn.model.requests)
-    assert "bad" not in str(seen.result.messages)
+    assert all("wrong" not in str(request.messages) for request in turn.model.requests)
+    assert "wrong" not in str(seen.result.messages)
     assert len(seen.result.tool_calls) == len(seen.result.tool_results) == 1
 
 
