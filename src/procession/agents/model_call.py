@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from types import AsyncGeneratorType
 from typing import Any
 
 from procession.agents.answer import answered
 from procession.agents.heed import heeding, notice_cancellation
 from procession.agents.hook_steps import api_error
-from procession.agents.later_prompt import LaterPrompt
 from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
@@ -48,15 +48,12 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             stream = attempt.using.model.stream(_request(state, attempt))
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
+            whole = False
             try:
-                await _answer(state, attempt, stream, keep, StepStart(state.response_id))
+                whole = await _answer(state, attempt, stream, keep, StepStart(state.response_id))
             finally:
-                close = getattr(stream, "aclose", None)
-                if close is not None:
-                    try:
-                        await close()
-                    except Exception:  # the answer, and the verdict on it, stand
-                        pass
+                if not (whole and type(stream) is AsyncGeneratorType):  # a generator that came to its end is closed
+                    await _close(stream)
     except Tripwire as verdict:
         if state.guards is not None:
             await state.guards.passed(verdict.info)
@@ -75,12 +72,21 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     return state
 
 
+async def _close(stream: AsyncIterator[Chunk]) -> None:
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        with suppress(Exception):  # the answer, and the verdict on it, stand
+            await close()
+
+
 def _request(state: LoopState, attempt: Attempt) -> ModelRequest:
     using = attempt.using
     wanted = using.structured_output
-    messages = attempt.prompt if attempt.prompt is not None else LaterPrompt(state.prompts, state.messages)
-    if wanted is not None and attempt.prompt is None:
-        messages = with_wish(messages, wanted)
+    messages = attempt.prompt
+    if messages is None:
+        messages = state.prompts.build(state.messages)
+        if wanted is not None:
+            messages = with_wish(messages, wanted)
     request = ModelRequest(
         messages=messages,
         tools=_specs(state, using.tools, using.active_tools) if using.tools and using.tool_choice != "none" else (),
@@ -124,11 +130,12 @@ async def _replayed(response: Any) -> AsyncIterator[Chunk]:
 
 async def _answer(
     state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk], keep: bool, opening: StepStart | None = None
-) -> None:
+) -> bool:
     """
-    Take the answer in.  This is the loop that runs once per chunk: nothing in it that need not be.
+    Take the answer in; tells whether it was read to its end.
 
-    *opening* goes to the reader once the model has begun to answer, or has failed to.
+    *opening* goes to the reader once the model has begun to answer, or has failed to.  This is the loop that runs once
+    per chunk: nothing in it that need not be.
     """
     chain = state.chain
     fast = chain.fast if chain is not None else None
@@ -160,7 +167,7 @@ async def _answer(
                 if out is None and state.scope.replacement is not None:  # the rest of the answer is not wanted
                     if not state.settings.streaming:
                         await _drain(state, attempt, stream)
-                    return
+                    return False
                 if type(out) is list or on_chunk is not None:
                     for each in _each(out):
                         collector.add(each)
@@ -180,6 +187,7 @@ async def _answer(
             for chunk in await chain.flush():
                 collector.add(chunk)
                 await state.send(chunk)
+        return True
     except Tripwire:
         if not state.settings.streaming:
             await _drain(state, attempt, stream)
@@ -190,6 +198,7 @@ async def _answer(
         if opening is not None:
             await _open(state, attempt, opening, keep)
         _failed(attempt, error, keep)
+        return False
 
 
 async def _open(state: LoopState, attempt: Attempt, opening: StepStart, keep: bool) -> None:

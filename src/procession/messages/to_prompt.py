@@ -7,7 +7,7 @@ that it made, finds by identity how far the messages are still the same, and con
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from procession.messages.parts import Part, Parts, StepStartPart, TextPart
 from procession.messages.prompt import PromptMessage
@@ -18,31 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from procession.messages.message import Message, SystemMessage
+    from procession.messages.message_list import MessageList
 
 __all__ = ["PromptBuilder"]
 
 _OPENING = PromptMessage("user", (TextPart("."),))
 """Stands before an assistant's message that would come first: providers refuse a prompt that starts with one."""
-
-
-class Conversation(Protocol):
-    """
-    What a prompt is made of: a message list, or one as it was at some time.
-    """
-
-    @property
-    def system_messages(self) -> tuple[SystemMessage, ...]:
-        """The system messages."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """A token that is different for different messages."""
-        ...
-
-    def view(self) -> Sequence[Message]:
-        """Return the other messages."""
-        ...
 
 
 class _Link:
@@ -93,7 +74,7 @@ class PromptBuilder:
         self._version = -1
         self._view: Window[PromptMessage] = Window(self._entries, 0, 0)
 
-    def build(self, message_list: Conversation) -> Sequence[PromptMessage]:
+    def build(self, message_list: MessageList) -> Sequence[PromptMessage]:
         """
         Return the prompt for *message_list*: system messages, then what users, models and tools said.
 

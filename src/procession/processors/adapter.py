@@ -126,6 +126,7 @@ class HookCaller:
         bound = self._bound.get(payload.hook)
         if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
             return payload
+        version = payload.message_list.version
         ctx = bound.context(payload, run.scope, self.owner)
         before = payload.fork() if self.skips else None
         try:
@@ -135,7 +136,7 @@ class HookCaller:
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
-                elif bound.may_empty:
+                elif bound.may_empty and payload.message_list.version != version:
                     note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:
@@ -154,6 +155,7 @@ class HookCaller:
         bound = self._bound.get(payload.hook)
         if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
             return payload
+        version = payload.message_list.version
         ctx = bound.context(payload, run.scope, self.owner)
         before = payload.fork() if self.skips else None
         try:
@@ -165,7 +167,7 @@ class HookCaller:
             if ctx.verdict is None:
                 if result is not None or ctx.drafts is not None or bound.always:
                     apply_result(ctx, payload, result)
-                elif bound.may_empty:
+                elif bound.may_empty and payload.message_list.version != version:
                     note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:

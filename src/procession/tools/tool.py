@@ -131,7 +131,11 @@ class Tool(Value, Generic[Out], kw_only=True):
         ctx = ctx if ctx is not None else ToolContext(tool_name=self.name)
         given = self.read_arguments(args)
         if self.retry is None:
-            return await (self._call(given, ctx) if self.timeout is None else self._attempt(given, ctx))
+            if self.timeout is not None or self.blocking or self.execute is None:
+                return await self._attempt(given, ctx)
+            result = self.execute(given, ctx)  # the usual case, without a detour
+            made: Out = await result if hasattr(result, "__await__") else result
+            return made
         for delay in self.retry.delays(f"{ctx.run_id}:{ctx.tool_call_id}"):
             try:
                 return await self._attempt(given, ctx)
