@@ -85,6 +85,7 @@ READ: Mapping[str, Callable[[Any], Any]] = {
     "result": lambda ctx: ctx.result if ctx.hook is Hook.TOOL_RESULT else _turn(ctx.result),
     "is_error": lambda ctx: ctx.is_error,
     "provider_executed": lambda ctx: ctx.provider_executed,
+    "origin": lambda ctx: ctx.origin,
     "part": lambda ctx: ctx.part is ctx.chunk,
     "stream_parts": lambda ctx: ctx.stream_parts[-1] is ctx.chunk,
 }
@@ -141,7 +142,7 @@ ARGUMENTS: Mapping[str, Mapping[str, list[Any]]] = {
     "process_tool_result": {
         "messages": [["Hi", "Let me see."]], "view": [["Hi", "Let me see."]], "tool_name": ["lookup"],
         "tool_call_id": ["call-1"], "args": [{"q": 1}], "result": ["found"], "is_error": [False],
-        "provider_executed": [False], "retry_count": [1], "step_number": [0], "steps": STEPS_WITH[:1],
+        "provider_executed": [False], "origin": ["agent"], "retry_count": [1], "step_number": [0], "steps": STEPS_WITH[:1],
         "send_signal": [False],
     },
     "process_output_result": {
@@ -186,11 +187,6 @@ def _pass(ctx: Any) -> Any:
     return ctx.chunk if ctx.hook is Hook.OUTPUT_STREAM else None
 
 
-def trace(ctx: Any) -> None:
-    """Give the run a port for spans."""
-    ctx.scope.tracer = TRACER
-
-
 async def given(hook: str, way: str, inside: bool) -> list[dict[str, Any]]:
     """Return what *hook* was given in a turn, call by call."""
     read: list[dict[str, Any]] = []
@@ -203,13 +199,11 @@ async def given(hook: str, way: str, inside: bool) -> list[dict[str, Any]]:
         instructions="Be brief.",
         tools=[tool],
         provider_options={"fake": {"a": 1}},
-        input_processors=[
-            at("process_input", trace, id="trace"), nested("in", [probe, beside], "probe") if inside else probe,
-        ],
+        input_processors=[nested("in", [probe, beside], "probe") if inside else probe],
         output_processors=[nested("out", [probe, beside], "probe") if inside else probe],
-    )  # fmt: skip
+    )
     seen = await ask(
-        agent, way, run_id="run-1", request_context={"tenant": "acme"}, system="Be kind.", active_tools=["lookup"],
+        agent, way, tracing_context=TRACER, run_id="run-1", request_context={"tenant": "acme"}, system="Be kind.", active_tools=["lookup"],
         model_settings={"temperature": 0},
     )  # fmt: skip
     assert seen.result.text == "Let me see.Found."

@@ -298,3 +298,19 @@ async def test_a_claim_is_prolonged_while_a_tool_runs(monkeypatch: Any) -> None:
     agent = Agent("clerk", model=model, tools=[doing("act", [], act)], runtime=Runtime(Counting(clock=lambda: 0.0)))
     first = await agent.generate("Hi")
     assert (await agent.resume(first.run_id, {"c2": "go"})).text == "Done."
+
+
+@both_ways
+async def test_a_resumed_run_has_the_tracing_of_its_own_call(way: str) -> None:
+    """What tracing needs is never written down, and need not be given again: it is that of whoever resumes."""
+    calls: list[Any] = []
+    spans: list[Any] = []
+
+    def act(args: Any, ctx: ToolContext) -> Any:
+        spans.append(ctx.tracing_context)
+        return ctx.suspend("?")
+
+    agent = Agent("bot", model=FakeModel([call_tool("ask", id="a"), "Done."]), tools=[doing("ask", calls, act)])
+    first = await agent.generate("Hi", tracing_context=object())
+    seen = await go_on(agent, way, first.run_id, {"a": "yes"}, tracing_context="span")
+    assert (seen.result.text, spans[1:]) == ("Done.", ["span"])

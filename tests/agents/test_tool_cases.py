@@ -46,7 +46,7 @@ def on_results(act: Callable[[Any], Any]) -> tuple[Processor, list[Any]]:
     shown: list[Any] = []
 
     def look(ctx: Any) -> Any:
-        shown.append((ctx.tool_name, dict(ctx.args), ctx.tool_call_id, ctx.result))
+        shown.append((ctx.tool_name, dict(ctx.args), ctx.tool_call_id, ctx.origin, ctx.result))
         return act(ctx)
 
     return at("process_tool_result", look), shown
@@ -63,11 +63,11 @@ async def told_in(way: str, guard: Processor, *script: Any) -> tuple[Seen, FakeM
 
 @both_ways
 async def test_results_of_tools_that_come_later_are_replaced_too(way: str) -> None:
-    """A redactor sees both tools' results with name, arguments and call, and the model gets its words (TOOL-016)."""
+    """A redactor sees both tools' results with name, arguments, call and origin, and the model gets its words (TOOL-016)."""
     guard, shown = on_results(lambda ctx: {"result": ctx.result.replace(SECRET, "[hidden]")})
     first, second = call_tool("t1", {"n": 1}, id="a"), call_tool("t2", {"n": 2}, id="b")
     seen, model = await told_in(way, guard, first, second, "Done.")
-    assert shown == [("t1", {"n": 1}, "a", SECRET), ("t2", {"n": 2}, "b", SECRET)]
+    assert shown == [("t1", {"n": 1}, "a", "agent", SECRET), ("t2", {"n": 2}, "b", "step", SECRET)]
     assert told(model.requests[-1]) == ["[hidden]", "[hidden]"]
     assert SECRET not in repr([*seen.chunks, *model.requests, seen.result.messages])
     assert seen.result.text == "Done."
@@ -98,7 +98,7 @@ async def test_agents_and_workflows_made_tools_may_come_later(way: str) -> None:
     model = FakeModel([call_tool("agent-child", {"prompt": "Tell."}, id="a"), "Done."])
     agent = Agent("parent", model=model, input_processors=[bring(child.as_tool(), since=0)], output_processors=[guard])
     seen = await ask(agent, way)
-    assert shown == [("agent-child", {"prompt": "Tell."}, "a", SECRET)]
+    assert shown == [("agent-child", {"prompt": "Tell."}, "a", "step", SECRET)]
     (result,) = seen.result.tool_results
     assert isinstance(result, ToolResult)
     assert told(model.requests[-1]) == [result.result] == ["[hidden]"]
@@ -164,3 +164,28 @@ async def test_a_tool_that_comes_later_can_be_taken_again(way: str) -> None:
     seen = await ask(Agent("parent", model=model, input_processors=[only_first]), way)
     assert calls == ["once"]
     assert seen.result.text == "Done."
+
+
+@both_ways
+async def test_a_guard_is_told_where_a_tool_came_from(way: str) -> None:
+    """The agent's own, one of the call, which may take the place of the agent's, and one that no one has (TOOL-016)."""
+    origins: dict[str, Any] = {}
+
+    def look(ctx: Any) -> None:
+        origins[ctx.tool_name] = ctx.origin
+
+    guard = at("process_tool_result", look, process_tool_errors=True)
+    model = FakeModel([call_tool(name, id=name) for name in ("own", "both", "brought", "none")] + ["Done."])
+    agent = Agent("teller", model=model, tools=[teller("own"), teller("both")], output_processors=[guard])
+    await ask(agent, way, tools=[teller("both"), teller("brought")])
+    assert origins == {"own": "agent", "both": "call", "brought": "call", "none": None}
+
+
+@both_ways
+async def test_tools_that_depend_on_the_request_are_the_agents(way: str) -> None:
+    """Tools found when a call begins, such as those of a server, are the agent's (TOOL-016)."""
+    guard, shown = on_results(lambda ctx: {"result": "-"})
+    model = FakeModel([call_tool("t1", id="a"), "Done."])
+    agent = Agent("teller", model=model, tools=lambda context: [teller("t1")], output_processors=[guard])
+    await ask(agent, way)
+    assert [origin for *_, origin, _ in shown] == ["agent"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.agents.kit import WAYS, ask
+from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
 from procession.errors import InputError
@@ -67,3 +67,37 @@ async def test_outside_a_run_there_is_nothing_to_run_in() -> None:
     """A tool run by hand is told that it has no run."""
     with pytest.raises(InputError, match="outside a run"):
         await speak.run({})
+
+
+@both_ways
+async def test_what_tracing_needs_goes_everywhere(way: str) -> None:
+    """``tracing_context`` of a call is there in its tools, in inner agents and in what they run, the same object."""
+    span, seen = object(), []
+
+    @tool
+    def look(ctx: ToolContext) -> str:
+        """Look at it."""
+        seen.append(ctx.tracing_context)
+        return "ok"
+
+    hook = at("process_input", lambda ctx: seen.append(ctx.tracing_context))
+    child = Agent("child", model=FakeModel([call_tool("look"), "ok"]), tools=[look], input_processors=[hook])
+    flow = create_workflow("flow", str).then(Agent("inner", model=FakeModel("ok"), input_processors=[hook])).commit()
+    script = [call_tool("look"), call_tool("agent-child", {"prompt": "x"}), call_tool("workflow-flow", {"input": "x"})]
+    agent = Agent("parent", model=FakeModel([*script, "Done."]), tools=[look, child, flow])
+    await ask(agent, way, tracing_context=span)
+    assert seen == [span] * 4
+
+
+@both_ways
+async def test_without_it_there_is_nothing_to_trace(way: str) -> None:
+    """A call that says nothing of tracing has ``None``, and one call's is not another's."""
+    seen: list[Any] = []
+    agent = Agent(
+        "parrot", model=FakeModel("ok", repeat_last=True),
+        input_processors=[at("process_input", lambda ctx: seen.append(ctx.tracing_context))],
+    )  # fmt: skip
+    await ask(agent, way, tracing_context="one")
+    await ask(agent, way)
+    assert seen == ["one", None]
+    assert ToolContext().tracing_context is None

@@ -17,6 +17,7 @@ from procession.processors.hooks import Hook
 from procession.processors.processor import Processor
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
+from procession.tools.context import ToolContext
 from procession.tools.tool import Tool
 
 pytestmark = pytest.mark.anyio
@@ -275,3 +276,45 @@ async def test_data_of_a_rejected_attempt_is_not_kept(hook: str, way: str) -> No
     assert seen.result.text == "onetwo"
     assert seen.chunks.of(DataChunk)
     assert data_in(seen.result.messages) == []
+
+
+@both_ways
+async def test_a_tool_writes_to_a_message_by_its_id(way: str) -> None:
+    """A tool's data may go to a message that it names; without one it stands in the answer; transient data in none."""
+
+    async def execute(args: Any, ctx: Any) -> str:
+        await ctx.writer.custom({**NOTE, "data": "there"}, message_id="asked")
+        await ctx.writer.custom({**NOTE, "data": "gone", "transient": True}, message_id="asked")
+        await ctx.writer.custom({**NOTE, "data": "here"})
+        return "told"
+
+    tool: Tool[Any] = Tool(name="lookup", parameters={"type": "object"}, execute=execute)
+    kept: list[Any] = []
+    reader = at("process_output_result", lambda ctx: kept.append(data_in(ctx.message_list.view("input"))))
+    agent = Agent("bot", model=FakeModel([call_tool("lookup"), "Found."]), tools=[tool], output_processors=[reader])
+    seen = await ask(agent, way, [Message(id="asked", role="user", parts=(TextPart("Where?"),))])
+    assert [chunk.data for chunk in seen.chunks.of(DataChunk)] == ["there", "gone", "here"]
+    assert kept == [["there"]]
+    assert data_in(seen.result.messages) == ["here"]
+
+
+@both_ways
+async def test_a_tool_that_names_no_message_is_told(way: str) -> None:
+    """A message that the run does not have is an error of the tool, and nothing is sent."""
+
+    async def execute(args: Any, ctx: Any) -> str:
+        await ctx.writer.custom(NOTE, message_id="elsewhere")
+        return "told"
+
+    tool: Tool[Any] = Tool(name="lookup", parameters={"type": "object"}, execute=execute)
+    agent = Agent("bot", model=FakeModel([call_tool("lookup"), "Found."]), tools=[tool])
+    seen = await ask(agent, way)
+    assert "there is no message 'elsewhere'" in str(seen.result.tool_results[0])
+    assert seen.chunks.of(DataChunk) == []
+
+
+async def test_a_tool_run_by_hand_has_no_messages_to_write_to() -> None:
+    """Where no agent runs the tool, data for a message goes to whoever listens."""
+    sent: list[Any] = []
+    await ToolContext(emit=sent.append).writer.custom(NOTE, message_id="asked")
+    assert [chunk.data for chunk in sent] == [1]

@@ -339,6 +339,7 @@ async def prepare(
         guard_mode=options.get("guard_mode"),
     )
     scope = RequestScope(run_id=options.get("run_id") or new_id(), request_context=request_context)
+    scope.tracing_context = options.get("tracing_context")
     scope.resources["agent"] = agent
     instructions = options.get("instructions", agent.instructions)
     if restored is None and callable(instructions):

@@ -77,8 +77,9 @@ def settings_of(
     Return what a call is made with: what it says itself, and else what the agent says.
     """
     given = options.get("tools")
-    if given:
-        tools = {**tools, **tools_by_name(given)}
+    brought: Mapping[str, Tool[Any]] = tools_by_name(given) if given else {}
+    if brought:
+        tools = {**tools, **brought}
     limit = options.get("max_processor_retries", agent.max_processor_retries)
     wanted = options.get("structured_output")
     return RunSettings(
@@ -86,6 +87,7 @@ def settings_of(
         model=models[0],
         fallbacks=models[1:],
         tools=tools,
+        tools_of_call=frozenset(brought),
         tool_choice=options.get("tool_choice", "auto"),
         active_tools=options.get("active_tools"),
         model_settings=merged(agent.model_settings, options.get("model_settings")),

@@ -36,6 +36,8 @@ class CallOptions(TypedDict, total=False):
 
     request_context: RequestContext | Mapping[str, Any]
     """Values that steps, tools and hooks of this request may read."""
+    tracing_context: Any
+    """What your tracing needs, such as the present span: handed to hooks, tools and inner agents as it is."""
     thread: str
     """The conversation; with ``resource`` it makes the agent's memory take part."""
     resource: str
@@ -202,6 +204,7 @@ _APPROVER = _Rule(_is_approver, "give True, False, or a function of the argument
 
 _OF_A_CALL: Mapping[str, _Rule] = {
     "request_context": _Rule(_is_mapping, "give a RequestContext, or a mapping of names to values"),
+    "tracing_context": _ELSEWHERE,
     "thread": _Rule(_is_id, "give the id of a thread, as a text"),
     "resource": _Rule(_is_id, "give the id of whose thread it is, as a text"),
     "thread_policy": _POLICY,

@@ -33,6 +33,8 @@ class RunSettings(Value, kw_only=True):
     fallbacks: tuple[LanguageModel, ...] = ()
     """The models that are asked, one after the other, where the one before has failed."""
     tools: Mapping[str, Tool[Any]]
+    tools_of_call: frozenset[str] = frozenset()
+    """The names of those that the call itself brought."""
     tool_choice: Any = "auto"
     active_tools: Sequence[str] | None = None
     model_settings: Mapping[str, Any] | None = None

@@ -27,7 +27,7 @@ __all__ = ["read_snapshot", "restore", "write_snapshot"]
 FORMAT = 1
 """The version of what is written here."""
 
-_AGAIN = frozenset({"abort_signal", "context", "instructions", "run_id", "system"})
+_AGAIN = frozenset({"abort_signal", "context", "instructions", "run_id", "system", "tracing_context"})
 """Options that concern the beginning of a run, or this process alone: nothing is lost with them."""
 
 _COUNTERS = (

@@ -51,7 +51,8 @@ async def sub_run(
             hint="let it answer itself",
         )
     # It listens to the outer signal and has one of its own: that it is cancelled alone, by a timeout, ends it alone.
-    call = await prepared({"request_context": outer.request_context, "abort_signal": outer.abort})
+    joined = {"request_context": outer.request_context, "abort_signal": outer.abort}
+    call = await prepared({**joined, "tracing_context": outer.tracing_context})
     scope = call.state.scope
     scope.resources[_DEPTH] = depth
     paid = call.state.usage  # of a resumed run: what was charged before

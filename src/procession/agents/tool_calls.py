@@ -17,7 +17,7 @@ from procession.agents.written import write_data
 from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
-from procession.processors.payloads import ToolResultPayload
+from procession.processors.payloads import ToolOrigin, ToolResultPayload
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
 from procession.steps.signals import Suspend
@@ -276,6 +276,7 @@ async def _take(
             args=call.args,
             result=value,
             is_error=failed,
+            origin=_origin(state, outcome),
             step_number=state.step_number,
             steps=state.seen_steps(),
             retry_count=state.retries,
@@ -310,6 +311,18 @@ async def _take(
     for out in await state.deliver(chunk):
         if isinstance(out, (ToolResult, ToolError)):
             taken.append(out)
+
+
+def _origin(state: LoopState, outcome: ToolOutcome) -> ToolOrigin | None:
+    """
+    Return where the tool of a call came from.
+    """
+    name = outcome.call.tool_name
+    if outcome.tool is None:
+        return "provider" if outcome.call.provider_executed else None
+    if state.settings.tools.get(name) is not outcome.tool:
+        return "step"
+    return "call" if name in state.settings.tools_of_call else "agent"
 
 
 async def _deny(state: LoopState, call: ToolCall, reason: Any) -> None:

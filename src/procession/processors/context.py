@@ -189,9 +189,9 @@ class HookContext(Generic[P]):
     @property
     def tracing_context(self) -> Any:
         """
-        The port behind which spans are made, or ``None``.
+        What the call was given as ``tracing_context=``, as it is, or ``None``: such as the span that it belongs to.
         """
-        return self._scope.tracer
+        return self._scope.tracing_context
 
     @property
     def retry_count(self) -> int:

@@ -22,6 +22,7 @@ from procession.processors.payloads import (
     OutputResultPayload,
     OutputStepPayload,
     OutputStreamPayload,
+    ToolOrigin,
     ToolResultPayload,
 )
 from procession.steps.scope import RequestScope
@@ -286,6 +287,14 @@ class ToolResultContext(HookContext[ToolResultPayload]):
         The call that it answers.
         """
         return self._payload.tool_call_id
+
+    @property
+    def origin(self) -> ToolOrigin | None:
+        """
+        Where the tool came from: ``agent``, ``call`` (its option ``tools``), ``step`` (``process_input_step`` or
+        ``prepare_step`` brought it) or ``provider``; ``None`` for one that does not exist.
+        """
+        return self._payload.origin
 
     @property
     def args(self) -> Any:

@@ -5,7 +5,7 @@ The nine payloads: what each hook's processors are given and may change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ToolCall
@@ -24,8 +24,11 @@ from procession.steps.forkable import MergePolicy
 
 __all__ = [
     "APIErrorPayload", "HookPayload", "InputPayload", "InputStepPayload", "LLMRequestPayload", "LLMResponsePayload",
-    "OutputResultPayload", "OutputStepPayload", "OutputStreamPayload", "ToolResultPayload",
+    "OutputResultPayload", "OutputStepPayload", "OutputStreamPayload", "ToolOrigin", "ToolResultPayload",
 ]  # fmt: skip
+
+ToolOrigin: TypeAlias = Literal["agent", "call", "step", "provider"]
+"""Where a tool came from: the agent, the call's options, a hook of the step, or the provider that ran it."""
 
 
 class InputPayload(HookPayload):
@@ -224,7 +227,7 @@ class ToolResultPayload(HidingPayload):
 
     hook = Hook.TOOL_RESULT
     changeable = ("result",)
-    __slots__ = ("args", "is_error", "provider_executed", "result", "seen", "tool_call_id", "tool_name")
+    __slots__ = ("args", "is_error", "origin", "provider_executed", "result", "seen", "tool_call_id", "tool_name")
 
     def __init__(
         self,
@@ -236,10 +239,12 @@ class ToolResultPayload(HidingPayload):
         result: Any = None,
         is_error: bool = False,
         provider_executed: bool = False,
+        origin: ToolOrigin | None = None,
         **where: Any,
     ) -> None:
         super().__init__(message_list, **where)
         self.tool_name = tool_name
+        self.origin = origin
         self.tool_call_id = tool_call_id
         self.args = args
         self.result = result

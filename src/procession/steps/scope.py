@@ -15,7 +15,7 @@ from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 
-__all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark", "Tracer"]
+__all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark"]
 
 GRACE = 5.0
 """Seconds for which what was cancelled is waited for, unless the runtime says otherwise (D17)."""
@@ -40,18 +40,6 @@ class SaveMark(Protocol):
     async def commit(self, outcome: Outcome) -> None:
         """
         Save, or not, now that the request ended in *outcome*.
-        """
-        ...
-
-
-class Tracer(Protocol):
-    """
-    The port behind which spans are made; without one nothing is traced.
-    """
-
-    def start(self, name: str, **attributes: Any) -> Callable[[], None]:
-        """
-        Begin a span and return the function that ends it.
         """
         ...
 
@@ -117,7 +105,7 @@ class RequestScope:
         "resources",
         "run_id",
         "states",
-        "tracer",
+        "tracing_context",
         "usage",
         "violations",
     )
@@ -128,13 +116,13 @@ class RequestScope:
         run_id: str = "",
         request_context: RequestContext | None = None,
         emit: Emit | None = None,
-        tracer: Tracer | None = None,
     ) -> None:
         self.run_id = run_id
         self.request_context = request_context if request_context is not None else RequestContext()
         self.emit = emit
         """Where chunks go, or ``None`` where nobody listens."""
-        self.tracer = tracer
+        self.tracing_context: Any = None
+        """What the caller's tracing needs to tell where this request belongs; handed on as it is, never looked at."""
         self.abort_signal: AbortSignal | None = None
         """The request's abort signal, if anybody has asked for it; see ``abort``."""
         self.states: dict[str, dict[str, Any]] = {}

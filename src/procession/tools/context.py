@@ -88,6 +88,13 @@ class ToolContext:
         """
         return self.scope.request_context
 
+    @property
+    def tracing_context(self) -> Any:
+        """
+        What the call was given as ``tracing_context=``, as it is, or ``None``: such as the span that it belongs to.
+        """
+        return self.scope.tracing_context
+
     def background(self, function: Callable[..., Any], *args: Any) -> None:
         """
         Do ``function(*args)``, plain or async, without holding up the answer: in the background of the open
@@ -191,14 +198,23 @@ class ToolWriter:
         self._context = context
         self._emit = emit
 
-    async def custom(self, chunk: DataChunk | Mapping[str, Any]) -> None:
+    async def custom(self, chunk: DataChunk | Mapping[str, Any], *, message_id: str | None = None) -> None:
         """
         Send data of the application: a ``DataChunk``, or its fields, such as
         ``{"type": "data-progress", "data": {"percent": 50}}``.
 
-        Raises ``InputError`` where the type does not start with ``data-``.
+        In an agent's run it is kept, unless it is ``transient``: as a part of the present answer, or of the message
+        *message_id*.
+
+        Raises ``InputError`` where the type does not start with ``data-``, and ``MessageError`` where no message of the
+        run has the id.
         """
-        await self._send(_data_chunk(chunk))
+        made = _data_chunk(chunk)
+        write = self._context.scope.resources.get("write_data") if message_id is not None else None
+        if write is None:
+            await self._send(made)
+        else:
+            await write(made, None, message_id)
 
     async def write(self, output: Any) -> None:
         """
