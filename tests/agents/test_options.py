@@ -36,8 +36,8 @@ class Odd:
         return SECRET
 
 
-NOT_GIVEN = frozenset({"context", "input_processors", "output_processors", "error_processors"})
-"""Options that are read, and refused, by whoever uses them."""
+NOT_GIVEN = frozenset({"context", "input_processors", "output_processors", "error_processors", "tracing_context"})
+"""Options that are read, and refused, by whoever uses them; the last one may be anything."""
 
 BAD: list[tuple[str, Any, str]] = [
     *((name, Odd(), f"{name} is Odd") for name in CallOptions.__annotations__ if name not in NOT_GIVEN),

@@ -72,7 +72,8 @@ async def test_outside_a_run_there_is_nothing_to_run_in() -> None:
 @both_ways
 async def test_what_tracing_needs_goes_everywhere(way: str) -> None:
     """``tracing_context`` of a call is there in its tools, in inner agents and in what they run, the same object."""
-    span, seen = object(), []
+    span = object()
+    seen: list[Any] = []
 
     @tool
     def look(ctx: ToolContext) -> str:
