@@ -244,7 +244,7 @@ class ToolResultPayload(HidingPayload):
     ) -> None:
         super().__init__(message_list, **where)
         self.tool_name = tool_name
-        self.origin = origin
+        self.origin: ToolOrigin | None = origin
         self.tool_call_id = tool_call_id
         self.args = args
         self.result = result
