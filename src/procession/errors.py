@@ -8,6 +8,7 @@ Every exception that Procession raises, one tree:
     │   └── ToolDefinitionError          a function that cannot be a tool
     ├── InputError                       something was given wrongly: raised before or at a step
     │   ├── MessageError                 a message that cannot be read
+    │   ├── AlreadyAnswered              an answer to a question that has been answered
     │   ├── SchemaError                  a value that does not fit its schema
     │   │   └── ToolArgumentsError       arguments that a tool cannot be called with
     │   └── TargetError                  a file or ``module:name`` that names nothing
@@ -36,7 +37,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol
 
 __all__ = [
-    "ApprovalError", "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
+    "AlreadyAnswered", "ApprovalError", "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
     "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunAlreadyClaimed",
     "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError",
     "StructuredOutputError", "TargetError", "ThreadBusy",
@@ -152,6 +153,14 @@ class MessageError(InputError):
     """
 
     code: ClassVar[str] = "message"
+
+
+class AlreadyAnswered(InputError):
+    """
+    The question of a suspended run has been answered before; the answer that came again was not used.
+    """
+
+    code: ClassVar[str] = "already-answered"
 
 
 class SchemaError(InputError):

@@ -147,7 +147,7 @@ async def test_memory_keeps_the_turn(way: str) -> None:
     agent, _ = agent_with(memory=Memory(store))
     first = (await ask(agent, way, thread="t", resource="ada")).result
     assert [message.role for message in await store.messages("t")] == ["user", "assistant"]
-    seen = await go_on(agent, way, first.run_id, {"c2": "go"})
+    seen = await go_on(agent, way, first.run_id, {"c2": "go"}, resource="ada")
     assert seen.result.status == "completed"
     kept = await store.messages("t")
     assert [(message.role, message.text) for message in kept] == [
@@ -196,7 +196,7 @@ async def test_plain_options_are_kept() -> None:
     """Settings of the call hold after a resume; what began the run cannot be changed."""
     agent, model = agent_with()
     first = await agent.generate("Hi", system="Be kind.", model_settings={"temperature": 0}, max_steps=3)
-    for name in ("system", "thread", "instructions"):
+    for name in ("system", "context", "instructions"):
         with pytest.raises(InputError, match=f"has its {name} already"):
             await agent.resume(first.run_id, {"c2": "go"}, **{name: "x"})
     assert (await agent.resume(first.run_id, {"c2": "go"})).status == "completed"

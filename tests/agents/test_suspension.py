@@ -150,7 +150,8 @@ async def test_several_questions_of_one_call() -> None:
     first = await agent.generate("Hi")
     second = await agent.resume(first.run_id, {"c1": "one"})
     assert (second.status, second.suspended[0].payload) == ("suspended", "second?")
-    third = await agent.resume(first.run_id, {"c1": "two"})
+    assert second.suspended[0].question_id == "c1#2"
+    third = await agent.resume(first.run_id, {"c1#2": "two"})
     assert third.status == "completed"
     assert heard == [("one", 1), ("one", 1), "two", ("one", 2), "two"]
 
@@ -164,7 +165,7 @@ async def test_a_call_that_was_approved_may_ask() -> None:
     assert second.suspended[0].kind == "suspended"
     with pytest.raises(InputError):
         await agent.decline(first.run_id, "c2")
-    third = await agent.resume(first.run_id, {"c1": 7})
+    third = await agent.resume(first.run_id, {"c1#2": 7})
     assert third.tool_results[0].result == 7  # type: ignore[union-attr]
 
 
@@ -390,7 +391,7 @@ async def test_the_counts_go_on(way: str) -> None:
     first = await agent.generate("Hi")
     second = await go_on(agent, way, first.run_id, {"c1": 1})
     assert second.result.status == "suspended"
-    third = await go_on(agent, way, first.run_id, {"c1": 2})
+    third = await go_on(agent, way, first.run_id, {"c1#2": 2})
     assert (third.result.status, third.result.text) == ("completed", "a b ")
     assert [step.step_number for step in third.result.steps] == [0, 1]
     assert len(model.requests) == 2

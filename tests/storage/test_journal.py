@@ -107,6 +107,22 @@ async def test_a_run_may_be_suspended_again(store: JournalStore) -> None:
     assert await store.claim("r", "second", 30) == ROW.replace(data="later")
 
 
+async def test_how_far_a_run_has_come_is_noted_by_its_holder(store: JournalStore, clock: Clock) -> None:
+    """A holder writes how far it has come and holds the run still; whoever comes after it finds that."""
+    await store.add(ROW)
+    assert not await store.note("r", "first", "never")
+    await store.claim("r", "first", 30)
+    assert await store.note("r", "first", "half")
+    assert await store.claim("r", "second", 30) is None
+    assert not await store.note("r", "second", "never")
+    assert await store.row("r") == ROW.replace(data="half")
+    clock.now += 31
+    assert await store.claim("r", "second", 30) == ROW.replace(data="half")
+    assert not await store.note("r", "first", "never")
+    assert await store.release("r", "second")
+    assert await store.row("r") == ROW.replace(data="half")
+
+
 async def test_an_end_is_final(store: JournalStore) -> None:
     """A run that has ended cannot be claimed or begun again, and nothing of what was said stays."""
     await store.add(ROW)

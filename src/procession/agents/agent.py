@@ -298,14 +298,15 @@ class Agent:
 
     async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult:
         """
-        Go on with a suspended run: *answers* by the id of the tool call, those of the calls that go on now.
+        Go on with a suspended run: *answers* by the ``question_id`` of each call that goes on now.
 
         A call that needs approval is answered with ``{"approved": True}``, a suspended tool with what its
         ``resume_schema`` asks for.  *options* are those of ``generate``; the run keeps its own, but what cannot be
         written down (the request's values, tools, processors, models and functions of the call) is given again.
 
-        Raises what ``generate`` raises; ``InputError`` for a run that is not known or not this agent's, and for an answer
-        that does not fit: the run stays suspended; ``RunAlreadyClaimed`` where somebody else was first.
+        Raises what ``generate`` raises; ``InputError`` for a run that is not known, or not this agent's or *resource*'s,
+        and for an answer that does not fit or has been given (``AlreadyAnswered``): the run stays suspended;
+        ``RunAlreadyClaimed`` where somebody else was first.
         """
         call = await prepare_resumed(self, run_id, answers, options, emit=None, streaming=False)
         result = await call.run()
@@ -325,32 +326,34 @@ class Agent:
 
     async def approve(self, run_id: str, tool_call_id: str | None = None, **options: Any) -> AgentResult:
         """
-        Agree to a tool call, the only one that waits where none is named, and go on: see ``resume``.
+        Agree to a tool call, the run's first and only one where none is named, and go on: see ``resume``.
         """
-        return await self.resume(run_id, {await only_call(self, run_id, tool_call_id): {"approved": True}}, **options)
+        question = await only_call(self, run_id, tool_call_id, options.get("resource"))
+        return await self.resume(run_id, {question: {"approved": True}}, **options)
 
     async def decline(
         self, run_id: str, tool_call_id: str | None = None, *, reason: str | None = None, **options: Any
     ) -> AgentResult:
         """
-        Say no to a tool call, the only one that waits where none is named, and go on; the model is told the *reason*.
+        Say no to a tool call, the run's first and only one where none is named, and go on; the model is told the *reason*.
         """
         answer = declined(reason)
-        return await self.resume(run_id, {await only_call(self, run_id, tool_call_id): answer}, **options)
+        question = await only_call(self, run_id, tool_call_id, options.get("resource"))
+        return await self.resume(run_id, {question: answer}, **options)
 
-    async def suspended(self, run_id: str) -> Sequence[SuspendedCall]:
+    async def suspended(self, run_id: str, *, resource: str | None = None) -> Sequence[SuspendedCall]:
         """
         Return the calls that a suspended run waits for, also where another process began it.
 
         Raises ``InputError`` for a run that is not known or not this agent's, ``RunAlreadyClaimed`` for one that has ended.
         """
-        return await suspended_calls(self, run_id)
+        return await suspended_calls(self, run_id, resource)
 
-    async def cancel(self, run_id: str) -> None:
+    async def cancel(self, run_id: str, *, resource: str | None = None) -> None:
         """
         End a suspended run for good, without an answer; it must not be one that somebody is resuming.
         """
-        await cancel_run(self, run_id)
+        await cancel_run(self, run_id, resource)
 
     # -- what calls share
 

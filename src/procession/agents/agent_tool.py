@@ -10,7 +10,7 @@ from typing import Any
 from procession.agents.call import Call, Emit
 from procession.agents.caller import Caller
 from procession.agents.output import AgentResult
-from procession.agents.resume import prepare_resumed, suspended_calls
+from procession.agents.resume import prepare_resumed, waiting_calls
 from procession.agents.sub_run import begin_sub_run, sub_run
 from procession.agents.workflow_tool import tool_name
 from procession.errors import InputError, RunError, TripwireError
@@ -76,7 +76,7 @@ async def _resume(agent: Caller, run_id: str, ctx: ToolContext, emit: Emit | Non
         answers = ctx.suspend(resume_schema=_ANSWERS)
 
     def prepared(options: dict[str, Any]) -> Awaitable[Call]:
-        return prepare_resumed(agent, run_id, answers, options, emit=emit, streaming=emit is not None)
+        return prepare_resumed(agent, run_id, answers, options, emit=emit, streaming=emit is not None, inside=True)
 
     try:
         return await sub_run(agent.id, ctx.scope, prepared)
@@ -92,6 +92,7 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
     """
     calls = [
         {
+            "question_id": call.question_id,
             "tool_call_id": call.tool_call_id,
             "tool_name": call.tool_name,
             "args": call.args,
@@ -99,7 +100,7 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
             "payload": call.payload,
             "resume_schema": call.resume_schema,
         }
-        for call in await suspended_calls(agent, run_id)
+        for call in await waiting_calls(agent, run_id)
     ]
     ctx.suspend({"agent": agent.id, "run_id": run_id, "calls": calls}, resume_schema=_ANSWERS, label=agent.id)
 

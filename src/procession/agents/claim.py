@@ -57,9 +57,19 @@ class Claim:
             self.failure = error
         scope.cancel()
 
+    async def note(self, data: str) -> None:
+        """
+        Write how far the run has come, and hold it still.
+
+        Raises ``RunAlreadyClaimed`` where the claim was lost meanwhile.
+        """
+        with anyio.CancelScope(shield=True):
+            if not await self._store.note(self.run_id, self._token, data):
+                raise self.lost()
+
     async def release(self) -> None:
         """
-        Give the run back as it was.
+        Give the run back as it is.
         """
         with anyio.CancelScope(shield=True):
             await self._store.release(self.run_id, self._token)

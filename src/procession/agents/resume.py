@@ -4,6 +4,8 @@ Resume: a suspended run goes on with answers, in this process or another one.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -15,16 +17,20 @@ from procession.agents.caller import Caller
 from procession.agents.claim import Claim
 from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult
-from procession.agents.snapshot import read_snapshot, restore
+from procession.agents.snapshot import INSIDE, read_snapshot, restore, write_snapshot
 from procession.agents.suspended_call import Declined, SuspendedCall
-from procession.errors import InputError, RunAlreadyClaimed, RunCancelled
+from procession.agents.toolset import tools_by_name
+from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
 from procession.storage.base import JournalRow
+from procession.tools.json_value import json_value
 
-__all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls"]
+__all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls", "waiting_calls"]
 
-_FIXED = frozenset({"context", "instructions", "memory_options", "resource", "run_id", "system", "thread"})
+_FIXED = frozenset({"context", "instructions", "memory_options", "run_id", "system"})
 """Options that a run was begun with and keeps."""
+_OWNERS = ("resource", "thread")
+"""Options that say whose run it is."""
 
 
 class ResumedCall(Call):
@@ -32,11 +38,14 @@ class ResumedCall(Call):
     The call that goes on with a run; it holds the run's claim.
     """
 
-    __slots__ = ("claim",)
+    __slots__ = ("claim", "given")
 
-    def __init__(self, call: Call, claim: Claim) -> None:
+    def __init__(self, call: Call, claim: Claim, given: Mapping[str, str]) -> None:
         super().__init__(call.agent, call.state, build_tail(call.agent.id, call.state.pipelines), call.options)
         self.claim = claim
+        self.given = given
+        """Digests of the answers, by question."""
+        call.state.progress = self.note
 
     async def run(self) -> AgentResult:
         """
@@ -68,6 +77,16 @@ class ResumedCall(Call):
             await self.claim.settle(result.status)
         return result
 
+    async def note(self) -> None:
+        """
+        Write down how far the run has come, so that a tool that was run is not run again, should the process die.
+
+        Raises ``RunAlreadyClaimed`` where the claim was lost meanwhile.
+        """
+        still_open = {one.question_id for one in self.state.suspended}
+        done = {question: digest for question, digest in self.given.items() if question not in still_open}
+        await self.claim.note(write_snapshot(self.state, done))
+
     async def keep(self, snapshot: str) -> None:
         """
         Write down that the run is suspended again.
@@ -91,69 +110,78 @@ async def prepare_resumed(
     *,
     emit: Emit | None,
     streaming: bool,
+    inside: bool = False,
 ) -> ResumedCall:
     """
-    Check the answers, claim the run and lay out its state.
+    Check the answers, claim the run and lay out its state; *inside* says that the run goes on that it stands in.
 
     Raises ``InputError`` for a run that is not known or not this agent's, for answers that do not fit, and where
     something must be given again; ``RunAlreadyClaimed`` where somebody else was first.
     """
-    row = await _row(agent, run_id)
-    snapshot = read_snapshot(row.data or "")
-    answered = _answered(run_id, snapshot["suspended"], answers)
+    row, snapshot = await _opened(agent, run_id, given, inside=inside)
+    answered, digests = _answered(run_id, snapshot, answers)
     claim = Claim(agent.runtime.store, run_id)
     await claim.take(row)
     try:
         options = _merged(run_id, snapshot, given)
         call = await prepare(agent, (), options, emit=emit, streaming=streaming, restored=snapshot["messages"])
         restore(call.state, snapshot)
+        if inside:
+            call.state.scope.resources[INSIDE] = True
         call.state.answers = answered
-        for one in snapshot["suspended"]:
-            if (
-                isinstance(answered.get(one.tool_call_id), SuspendedCall)
-                and one.tool_name not in call.state.settings.tools
-            ):
-                raise InputError(
-                    f"run {run_id} waits for tool {one.tool_name!r}, which agent {agent.id!r} does not have",
-                    hint="resume it with an agent, or tools=, that has the tool",
-                )
+        _check_tools(call, snapshot, answered, given)
     except BaseException:
         await claim.release()
         raise
-    return ResumedCall(call, claim)
+    return ResumedCall(call, claim, digests)
 
 
-async def suspended_calls(agent: Caller, run_id: str) -> tuple[SuspendedCall, ...]:
+async def waiting_calls(agent: Caller, run_id: str) -> tuple[SuspendedCall, ...]:
     """
-    Return the calls that a suspended run waits for.
+    Return the calls that a suspended run waits for, whoever asks.
 
     Raises ``InputError`` for a run that is not known or not this agent's, ``RunAlreadyClaimed`` for one that has ended.
     """
-    found: tuple[SuspendedCall, ...] = read_snapshot((await _row(agent, run_id)).data or "")["suspended"]
+    _, snapshot = await _found(agent, run_id)
+    found: tuple[SuspendedCall, ...] = snapshot["suspended"]
     return found
 
 
-async def only_call(agent: Caller, run_id: str, tool_call_id: str | None) -> str:
+async def suspended_calls(agent: Caller, run_id: str, resource: str | None) -> tuple[SuspendedCall, ...]:
     """
-    Return the id of the call that is meant: *tool_call_id*, or the only one that waits.
+    Return the calls that a suspended run of *resource* waits for.
 
-    Raises ``InputError``, which names them, where there are several.
+    Raises what ``waiting_calls`` raises, and ``InputError`` where the run is another one's.
     """
-    if tool_call_id is not None:
-        return tool_call_id
-    waiting = await suspended_calls(agent, run_id)
-    if len(waiting) == 1:
-        return waiting[0].tool_call_id
-    raise InputError(f"run {run_id} waits for several calls", hint=f"name one: {_names(waiting)}")
+    _, snapshot = await _opened(agent, run_id, {"resource": resource})
+    found: tuple[SuspendedCall, ...] = snapshot["suspended"]
+    return found
 
 
-async def cancel_run(agent: Caller, run_id: str) -> None:
+async def only_call(agent: Caller, run_id: str, question_id: str | None, resource: Any) -> str:
+    """
+    Return the question that is meant: *question_id*, or the only one that waits.
+
+    Raises ``InputError``, which names them, where there are several, and where another one has been answered: what was
+    sent twice must not answer a question that nobody has seen.
+    """
+    if question_id is not None:
+        return question_id
+    _, snapshot = await _opened(agent, run_id, {"resource": resource})
+    waiting: tuple[SuspendedCall, ...] = snapshot["suspended"]
+    if len(waiting) == len(snapshot["asked"]) == 1:
+        return waiting[0].question_id
+    told = "waits for several calls" if len(waiting) > 1 else "has had an answer before"
+    raise InputError(f"run {run_id} {told}", hint=f"say which call is meant: {_names(waiting)}")
+
+
+async def cancel_run(agent: Caller, run_id: str, resource: str | None) -> None:
     """
     End a suspended run for good, without an answer; nothing of it stays in the journal but that it was aborted.
 
     Raises what ``suspended_calls`` raises, and ``RunAlreadyClaimed`` where it is being resumed.
     """
-    row = await _row(agent, run_id)
+    row, _ = await _opened(agent, run_id, {"resource": resource})
     claim = Claim(agent.runtime.store, run_id)
     await claim.take(row)
     await claim.settle("aborted")
@@ -170,32 +198,112 @@ def declined(reason: str | None) -> Declined:
     return Declined(reason)
 
 
-async def _row(agent: Caller, run_id: str) -> JournalRow:
+async def _opened(
+    agent: Caller, run_id: str, given: Mapping[str, Any], *, inside: bool = False
+) -> tuple[JournalRow, dict[str, Any]]:
+    """
+    Return a run that waits, for whoever may answer it.
+    """
+    row, snapshot = await _found(agent, run_id)
+    _check_owner(run_id, snapshot, given)
+    if snapshot["inside"] and not inside:
+        raise InputError(
+            f"run {run_id} stands inside another run", hint="answer the call of that run, with the agent that began it"
+        )
+    return row, snapshot
+
+
+async def _found(agent: Caller, run_id: str) -> tuple[JournalRow, dict[str, Any]]:
     row = await agent.runtime.store.row(run_id)
     if row is None:
-        raise InputError(
-            f"no run {run_id!r} is suspended here",
-            hint="another process finds it where both have Runtime(store=SQLiteJournal(...)) of one file",
-        )
+        raise _unknown(run_id)
     if row.owner != agent.id:
         raise InputError(f"run {run_id} is not of agent {agent.id!r}", hint="resume it with the agent that began it")
     if row.status != "suspended":
         raise RunAlreadyClaimed(f"run {run_id} waits for nothing any more: it has ended as {row.status}")
-    return row
+    return row, read_snapshot(row.data or "")
+
+
+def _unknown(run_id: str) -> InputError:
+    return InputError(
+        f"no run {run_id!r} is suspended here",
+        hint="another process finds it where both have Runtime(store=SQLiteJournal(...)) of one file",
+    )
+
+
+def _check_owner(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """
+    Refuse whoever does not say whose run it is, or says it wrongly: to them it is as good as not there (D35).
+    """
+    owner = snapshot["options"]
+    if owner.get("resource") is not None and given.get("resource") is None:
+        raise InputError(
+            f"run {run_id} was begun for a resource, and nobody says for which one it goes on",
+            hint="resource=: that of whoever answers; another one's answer is refused",
+        )
+    for name in _OWNERS:
+        if given.get(name) is not None and given[name] != owner.get(name):
+            raise _unknown(run_id)
+
+
+def _check_tools(
+    call: Call, snapshot: Mapping[str, Any], answered: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """
+    Refuse to run another tool than the one that was asked about.
+    """
+    run_id, agent = call.state.scope.run_id, call.agent
+    again = tools_by_name(given.get("tools") or ())
+    for one in snapshot["suspended"]:
+        if not isinstance(answered.get(one.question_id), SuspendedCall):
+            continue
+        if one.tool_name not in call.state.settings.tools:
+            raise InputError(
+                f"run {run_id} waits for tool {one.tool_name!r}, which agent {agent.id!r} does not have",
+                hint="resume it with an agent, or tools=, that has the tool",
+            )
+        if one.tool_name in snapshot["step_tools"] and one.tool_name not in again:
+            raise InputError(
+                f"run {run_id} waits for a tool {one.tool_name!r} that a processor gave to that step alone",
+                hint="give it again when resuming: tools=",
+            )
 
 
 def _answered(
-    run_id: str, waiting: tuple[SuspendedCall, ...], answers: Mapping[str, Any]
-) -> dict[str, SuspendedCall | Declined]:
-    if not is_form(answers) or not answers:
+    run_id: str, snapshot: Mapping[str, Any], answers: Mapping[str, Any]
+) -> tuple[dict[str, SuspendedCall | Declined], dict[str, str]]:
+    """
+    Return the answered calls by question, and the digests of their answers with those that were given before the
+    process died that had gone on with the run.
+    """
+    waiting: tuple[SuspendedCall, ...] = snapshot["suspended"]
+    done: Mapping[str, str] = snapshot["done"]
+    if not is_form(answers) or not (answers or done):
         raise InputError("no answers were given", hint=f"answers by the call's id; run {run_id}: {_names(waiting)}")
-    known = {call.tool_call_id: call for call in waiting}
-    for tool_call_id in answers:
-        if tool_call_id not in known:
-            raise InputError(
-                f"run {run_id} does not wait for call {tool_call_id!r}", hint=f"it does for {_names(waiting)}"
+    known = {call.question_id: call for call in waiting}
+    answered: dict[str, SuspendedCall | Declined] = {}
+    digests = dict(done)
+    for question, answer in answers.items():
+        digest = _digest(answer)
+        if question in known:
+            answered[question] = known[question].answered(answer)
+            digests[question] = digest
+        elif question in snapshot["asked"] and done.get(question) != digest:
+            raise AlreadyAnswered(
+                f"run {run_id} has had an answer to {question!r} before", hint=f"it waits for {_names(waiting)}"
             )
-    return {tool_call_id: known[tool_call_id].answered(answer) for tool_call_id, answer in answers.items()}
+        elif question not in done:
+            raise InputError(f"run {run_id} does not wait for call {question!r}", hint=f"it does for {_names(waiting)}")
+    return answered, digests
+
+
+def _digest(answer: Any) -> str:
+    """
+    Return what tells one answer from another without its words.
+    """
+    if isinstance(answer, Declined):
+        answer = {"approved": False} if answer.reason is None else {"approved": False, "reason": answer.reason}
+    return hashlib.sha256(json.dumps(json_value(answer), sort_keys=True).encode()).hexdigest()
 
 
 def _merged(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,4 +320,4 @@ def _merged(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, Any]) 
 
 
 def _names(waiting: tuple[SuspendedCall, ...]) -> str:
-    return ", ".join(f"{call.tool_call_id!r} ({call.tool_name}, {call.kind})" for call in waiting)
+    return ", ".join(f"{call.question_id!r} ({call.tool_name}, {call.kind})" for call in waiting) or "nothing"

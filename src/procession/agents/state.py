@@ -107,6 +107,7 @@ class LoopState:
         "_usages",
         "answers",
         "api_retries",
+        "asked",
         "attempt",
         "cancelled_before",
         "cancels",
@@ -130,6 +131,7 @@ class LoopState:
         "options",
         "own_retries",
         "pipelines",
+        "progress",
         "prompts",
         "refused",
         "rejected",
@@ -224,7 +226,11 @@ class LoopState:
         self.suspended: tuple[SuspendedCall, ...] = ()
         """The tool calls that wait for somebody."""
         self.answers: Mapping[str, SuspendedCall | Declined] = _NO_OPTIONS
-        """What a resumed run was given for them."""
+        """What a resumed run was given for them, by question."""
+        self.asked: list[str] = []
+        """The questions of the run so far, answered or not: none is numbered like another one."""
+        self.progress: Callable[[], Awaitable[None]] | None = None
+        """Writes down that one more of them is done with, where the run is kept."""
         self.refused: Exception | None = None
         """Why an answer was not taken after all."""
         self.snapshot = ""

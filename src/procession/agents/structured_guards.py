@@ -37,9 +37,9 @@ def output_guards(pipelines: Pipelines) -> list[TextGuard]:
     return found
 
 
-async def guarded(state: LoopState, run: InlineRun, value: Any, *, said: str | None) -> Any:
+async def guarded(state: LoopState, run: InlineRun, value: Any, *, said: str | None, name: str = _NAME) -> Any:
     """
-    Return JSON data as the text guards leave its strings.
+    Return JSON data as the text guards leave its strings; their reports call it *name*.
 
     *said* is the text that it was read from and that they have seen; without an escape in it nothing is hidden from
     them.  Raises ``Tripwire`` where one of them stops the run.
@@ -48,7 +48,7 @@ async def guarded(state: LoopState, run: InlineRun, value: Any, *, said: str | N
         return value
     for guard in _asked(output_guards(state.pipelines), seen=said is not None):
         payload = ToolResultPayload(
-            state.messages, tool_name=_NAME, result=value, step_number=state.step_number, steps=state.seen_steps()
+            state.messages, tool_name=name, result=value, step_number=state.step_number, steps=state.seen_steps()
         )
         await HookCaller(guard).call_async(payload, run, "")
         value = payload.result

@@ -11,10 +11,12 @@ from procession.agents.structured_partial import PartialObjects
 from procession.agents.structured_run import StructuredRun
 from procession.processors.payloads import InputStepPayload
 
-__all__ = ["ask_for_object", "watch_for_object"]
+__all__ = ["ask_again", "ask_for_object", "watch_for_object"]
+
+_NOT_KEPT = "the structured output that a processor asked for in the suspended step is not kept: there is no value"
 
 
-def watch_for_object(state: LoopState, wanted: StructuredOutput) -> None:
+def watch_for_object(state: LoopState, wanted: StructuredOutput | None) -> None:
     """
     Let the run end in a value, and its reader see it grow.
     """
@@ -32,5 +34,21 @@ def ask_for_object(state: LoopState, payload: InputStepPayload) -> None:
     wanted = payload.structured_output = structured_output(payload.structured_output)
     if state.structured is not None:
         state.structured.wanted = wanted
+        state.structured.warnings = ()
     elif wanted is not None:
         watch_for_object(state, wanted)
+
+
+def ask_again(state: LoopState, wants: str) -> None:
+    """
+    Ask for what the suspended step of a run did: its ``own`` structured output, ``none``, or an ``other`` one, which a
+    processor made and which is lost.
+    """
+    if wants == "own":
+        return
+    if state.structured is None:
+        watch_for_object(state, None)
+    assert state.structured is not None
+    state.structured.wanted = None
+    if wants == "other":
+        state.structured.warnings = (_NOT_KEPT,)

@@ -10,6 +10,7 @@ from typing import Any
 from procession.agents.call import Call, Emit, prepare
 from procession.agents.caller import Caller
 from procession.agents.output import AgentResult
+from procession.agents.snapshot import INSIDE
 from procession.errors import RunError
 from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.scope import RequestScope
@@ -26,12 +27,16 @@ def begin_sub_run(
 ) -> Awaitable[AgentResult]:
     """
     Let *agent* answer *messages* inside the run of *outer*; *emit* takes its chunks.
+
+    With a *run_id*, which the outer run has made of its own, it is resumed by the outer run alone.
     """
 
-    def prepared(options: dict[str, Any]) -> Awaitable[Call]:
+    async def prepared(options: dict[str, Any]) -> Call:
         if run_id:
             options["run_id"] = run_id
-        return prepare(agent, messages, options, emit=emit, streaming=emit is not None)
+        call = await prepare(agent, messages, options, emit=emit, streaming=emit is not None)
+        call.state.scope.resources[INSIDE] = bool(run_id)
+        return call
 
     return sub_run(agent.id, outer, prepared)
 

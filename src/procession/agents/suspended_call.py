@@ -49,6 +49,19 @@ class SuspendedCall(Value, kw_only=True):
     """Whether somebody has agreed to the call before it was suspended for another reason."""
     answers: Sequence[Any] = ()
     """What earlier questions of the same call were answered."""
+    place: int = 0
+    """Which of its step's calls it is, from 0: a model may give two of them one id."""
+    number: int = 1
+    """Which question of the run it is that has this call's id, from 1."""
+
+    @property
+    def question_id(self) -> str:
+        """
+        What the answer is given by: the call's id, and for further questions of that id ``<id>#2`` and so on.
+
+        So an answer that is sent twice never meets a question that nobody has seen.
+        """
+        return self.tool_call_id if self.number == 1 else f"{self.tool_call_id}#{self.number}"
 
     def answered(self, answer: Any) -> SuspendedCall | Declined:
         """
@@ -62,7 +75,7 @@ class SuspendedCall(Value, kw_only=True):
         """
         if isinstance(answer, Declined):
             return answer
-        where = f"the answer to call {self.tool_call_id!r} of tool {self.tool_name!r}"
+        where = f"the answer to call {self.question_id!r} of tool {self.tool_name!r}"
         schema = APPROVAL_SCHEMA if self.kind == "approval" else self.resume_schema
         plain = check_answer(answer, schema, where)
         if self.kind == "suspended":

@@ -110,13 +110,14 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
         attempt.step.tool_results = taken
         await _take(state, run, path, outcome, taken)
     elif outcome.waiting is not None:
-        await park(state, [outcome.waiting])
+        await park(state, [outcome.waiting], run)
     return state
 
 
 async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState:
     """
-    Run the tools whose calls were answered, and take their results; the others of the step were dealt with before.
+    Run the tools whose calls were answered, one after the other in the order of the calls; each result is taken, and
+    written down as processors leave it, before the next tool runs.  The others of the step were dealt with before.
     """
     attempt = state.attempt
     assert attempt is not None  # a suspended run has one
@@ -124,28 +125,39 @@ async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState
         await state.send(Start(state.scope.run_id, state.response_id, state.settings.agent_id))
     if state.chain is not None:
         state.chain.begin(step_number=state.step_number, steps=state.seen_steps(), retry_count=state.retries)
-    waiting = {one.tool_call_id: one for one in state.suspended}
-    calls = [call for call in attempt.step.tool_calls if not call.provider_executed]
-    results: list[Any] = [None] * len(calls)
-
-    async def one(index: int) -> None:
-        call = calls[index]
-        answer = state.answers.get(call.tool_call_id)
+    waiting = {one.place: one for one in state.suspended}
+    order = {call.tool_call_id: place for place, call in enumerate(attempt.step.tool_calls)}
+    taken = attempt.step.tool_results = [*attempt.step.tool_results]
+    left: list[SuspendedCall] = []
+    outcomes: list[ToolOutcome] = []
+    for place, call in enumerate(attempt.step.tool_calls):
+        tool = state.settings.tools.get(call.tool_name)
+        asked = waiting.get(place)
+        answer = state.answers.get(asked.question_id) if asked is not None else None
+        if asked is None:
+            if tool is not None and tool.client_side and not call.provider_executed:
+                outcomes.append(ToolOutcome(call, tool, pending=True))
+            continue
+        if answer is None:
+            left.append(asked)
+            continue
         if isinstance(answer, Declined):
-            results[index] = ToolOutcome(call, state.settings.tools.get(call.tool_name))
-            results[index].denied = answer
-        elif answer is not None:
-            results[index] = await _run(state, attempt, call, run, path, answer)
-        elif call.tool_call_id in waiting:
-            results[index] = ToolOutcome(call, None, pending=True, waiting=waiting[call.tool_call_id])
+            outcome = ToolOutcome(call, tool)
+            outcome.denied = answer
         else:
-            tool = state.settings.tools.get(call.tool_name)
-            if tool is not None and tool.client_side:
-                results[index] = ToolOutcome(call, tool, pending=True)
-
-    await _together(state, calls, one)
-    attempt.outcomes = [outcome for outcome in results if outcome is not None]
-    return await _take_all(state, run, path, attempt, [*attempt.step.tool_results])
+            outcome = await _run(state, attempt, call, run, path, answer)
+        if outcome.waiting is not None:
+            left.append(outcome.waiting)
+            continue
+        await _take(state, run, path, outcome, taken)
+        taken.sort(key=lambda result: order.get(result.tool_call_id, len(order)))
+        state.suspended = tuple(one for one in state.suspended if one is not asked)
+        if state.progress is not None:
+            await state.progress()
+    attempt.outcomes = outcomes
+    if left:
+        await park(state, left, run)
+    return state
 
 
 async def _run(
@@ -179,7 +191,7 @@ async def _run(
             if resumed is None or not (resumed.approved or resumed.answers):
                 args = tool.read_arguments(call.args)  # nobody is asked about a call that cannot be run
                 if await needs_approval(tool, state.settings.require_tool_approval, args, context):
-                    return _waiting(call, tool, "approval", context, None)
+                    return _waiting(attempt, call, tool, "approval", context, None)
         result = await tool.run(call.args, context)
         if context.question is None:
             # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
@@ -201,7 +213,7 @@ async def _run(
         if context.question is None:
             raise
     state.refused = context.refused or state.refused
-    return _waiting(call, tool, "suspended", context, resumed)
+    return _waiting(attempt, call, tool, "suspended", context, resumed)
 
 
 def _told(error: TripwireError) -> Any:
@@ -212,6 +224,7 @@ def _told(error: TripwireError) -> Any:
 
 
 def _waiting(
+    attempt: Attempt,
     call: ToolCall,
     tool: Tool[Any],
     kind: Literal["approval", "suspended"],
@@ -219,6 +232,10 @@ def _waiting(
     resumed: SuspendedCall | None,
 ) -> ToolOutcome:
     question = context.question or Question()
+    answers = tuple(context.answered)
+    number = 0
+    if context.refused is not None and resumed is not None:  # the same question still stands
+        answers, number = answers[: len(resumed.answers) - 1], resumed.number
     asked = SuspendedCall(
         tool_call_id=call.tool_call_id,
         tool_name=call.tool_name,
@@ -228,7 +245,9 @@ def _waiting(
         resume_schema=question.resume_schema,
         label=question.label,
         approved=resumed is not None and resumed.approved,
-        answers=tuple(context.answered),
+        answers=answers,
+        place=next(place for place, one in enumerate(attempt.step.tool_calls) if one is call),
+        number=number,
     )
     return ToolOutcome(call, tool, pending=True, waiting=asked)
 
@@ -239,13 +258,9 @@ async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState
     and to the reader.
     """
     attempt = state.attempt
-    return state if attempt is None else await _take_all(state, run, path, attempt, [])
-
-
-async def _take_all(
-    state: LoopState, run: InlineRun, path: str, attempt: Attempt, taken: list[ToolResult | ToolError]
-) -> LoopState:
-    earlier = len(taken)
+    if attempt is None:
+        return state
+    taken: list[ToolResult | ToolError] = []
     attempt.step.tool_results = taken
     waiting: list[SuspendedCall] = []
     for outcome in attempt.outcomes:
@@ -253,11 +268,8 @@ async def _take_all(
             await _take(state, run, path, outcome, taken)
         elif outcome.waiting is not None:
             waiting.append(outcome.waiting)
-    if earlier:
-        order = {call.tool_call_id: place for place, call in enumerate(attempt.step.tool_calls)}
-        taken.sort(key=lambda result: order.get(result.tool_call_id, len(order)))
     if waiting:
-        await park(state, waiting)
+        await park(state, waiting, run)
     return state
 
 

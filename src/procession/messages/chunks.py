@@ -217,6 +217,8 @@ class ToolCallApproval(Chunk):
     tool_name: str
     args: Any
     resume_schema: Any = None
+    question_id: str | None = None
+    """What the answer is given by, where that is not the id of the call."""
 
 
 class ToolCallSuspended(Chunk):
@@ -230,6 +232,8 @@ class ToolCallSuspended(Chunk):
     args: Any
     suspend_payload: Any = None
     resume_schema: Any = None
+    question_id: str | None = None
+    """What the answer is given by, where that is not the id of the call."""
 
 
 class ToolResult(Chunk):

@@ -15,8 +15,10 @@ from typing import NamedTuple
 from procession.messages.text.scan import Lane
 from procession.messages.text.spans import Region, Span, resolve
 
-__all__ = ["HoldBack", "Piece", "Released", "StreamedText", "Watch", "digest_of", "pieces_of"]
+__all__ = ["PASSED", "HoldBack", "Piece", "Released", "StreamedText", "Watch", "digest_of", "pieces_of"]
 
+PASSED = "passed"
+"""Where the state of a text guard keeps the digests of the texts that have passed."""
 _SHORT = 1024
 """Held text up to this many characters is looked at with every chunk; longer text waits for an eighth more."""
 

@@ -21,7 +21,7 @@ from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.guarded_strings import NOTICE, guarded_call, guarded_strings
-from procession.processors.hold_back import Piece, Released, StreamedText, Watch, digest_of, pieces_of
+from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
@@ -36,7 +36,6 @@ Phase = Literal["input", "output", "all"]
 Look: TypeAlias = Callable[[str], list[Region]]
 """Finds what counts in a text."""
 _OUTPUT_HOOKS = ("process_output_stream", "process_output_result", "process_tool_result")
-_PASSED = "passed"
 _LARGEST_BATCH = 16
 
 
@@ -299,13 +298,13 @@ class TextGuard(Processor):
         """
         Remember in this guard's *state* that the text of *block* has passed.
         """
-        state.setdefault(_PASSED, set()).add(block.digest.digest())
+        state.setdefault(PASSED, set()).add(block.digest.digest())
 
     def note_text(self, state: dict[str, Any], text: str) -> None:
         """
         Remember in this guard's *state* that *text* has passed.
         """
-        state.setdefault(_PASSED, set()).add(digest_of(text))
+        state.setdefault(PASSED, set()).add(digest_of(text))
 
     async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
         """
@@ -323,7 +322,7 @@ class TextGuard(Processor):
         """
         Return the texts of *message*: of new input with its tool results, of an answer what did not pass in the stream.
         """
-        passed = ctx.state.get(_PASSED, ())
+        passed = ctx.state.get(PASSED, ())
         found = new_texts(message, joined=self.asks) if ctx.hook is Hook.INPUT else answer_texts(message, passed)
         return {**found, **args_texts(message, passed)} if self.scan_tool_args else found
 

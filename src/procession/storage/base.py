@@ -99,9 +99,15 @@ class JournalStore(Protocol):
         """
         ...
 
+    async def note(self, run_id: str, token: str, data: str) -> bool:
+        """
+        Write how far the run has come, and keep it; ``False``, and nothing is written, unless the token holds it.
+        """
+        ...
+
     async def release(self, run_id: str, token: str) -> bool:
         """
-        Give the run back as it was; ``False`` where the token no longer holds it.
+        Give the run back as it is; ``False`` where the token no longer holds it.
         """
         ...
 

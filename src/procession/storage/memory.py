@@ -108,9 +108,19 @@ class InMemoryJournal:
             self._claims[run_id] = (token, now + seconds)
             return row
 
+    async def note(self, run_id: str, token: str, data: str) -> bool:
+        """
+        Write how far the run has come, and keep it; ``False`` unless the token holds it.
+        """
+        with self._lock:
+            if not self._holds(run_id, token):
+                return False
+            self._rows[run_id] = self._rows[run_id].replace(data=data)
+            return True
+
     async def release(self, run_id: str, token: str) -> bool:
         """
-        Give the run back as it was; ``False`` where the token no longer holds it.
+        Give the run back as it is; ``False`` where the token no longer holds it.
         """
         with self._lock:
             if not self._holds(run_id, token):

@@ -79,9 +79,18 @@ class SQLiteJournal:
 
         return await self._connection.run(take)
 
+    async def note(self, run_id: str, token: str, data: str) -> bool:
+        """
+        Write how far the run has come, and keep it; ``False`` unless the token holds it.
+        """
+        return await self._write(
+            "UPDATE procession_runs SET data = ?, updated_at = ? WHERE run_id = ? AND claim = ?",
+            (data, self._clock(), run_id, token),
+        )
+
     async def release(self, run_id: str, token: str) -> bool:
         """
-        Give the run back as it was; ``False`` where the token no longer holds it.
+        Give the run back as it is; ``False`` where the token no longer holds it.
         """
         return await self._write(
             "UPDATE procession_runs SET claim = NULL WHERE run_id = ? AND claim = ?", (run_id, token)
