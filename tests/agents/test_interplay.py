@@ -160,12 +160,12 @@ async def test_a_resume_that_lost_its_turn_leaves_the_run_waiting() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(cut_off, "slow", lambda: agent.generate("Slow", **where))
             await running.wait()
-            group.start_soon(cut_off, "resume", lambda: agent.approve(run_id))
+            group.start_soon(cut_off, "resume", lambda: agent.approve(run_id, resource="r"))
             await anyio.wait_all_tasks_blocked()
             third = await agent.generate("Third", thread_policy="cancel_previous", **where)
             assert third.text == "Third."
     assert (sorted(cut), calls) == (["resume", "slow"], [])
-    assert (await agent.approve(run_id)).text == "Paid."
+    assert (await agent.approve(run_id, resource="r")).text == "Paid."
     assert len(calls) == 1
 
 
