@@ -5,7 +5,6 @@ Call: one call of an agent, from its options to its result.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any
 
 import anyio
@@ -18,13 +17,12 @@ from procession.agents.heed import native_cancels, notice_cancellation
 from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
+from procession.agents.ports import close_ports, open_ports
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
-from procession.agents.signals import send_signal
 from procession.agents.state import LoopState
 from procession.agents.step_finish import refresh_texts
 from procession.agents.structured_start import watch_for_object
 from procession.agents.turns import in_turn
-from procession.agents.written import write_data
 from procession.errors import (
     InputError,
     ProcessionError,
@@ -84,6 +82,8 @@ class Call:
         except anyio.get_cancelled_exc_class():
             await self._break_off()
             raise
+        finally:
+            close_ports(self.state)
 
     async def _to_its_end(self) -> AgentResult:
         state = self.state
@@ -368,9 +368,6 @@ async def prepare(
     state.options = options
     if state.settings.structured_output is not None:
         watch_for_object(state, state.settings.structured_output)
-    scope.resources["write_data"] = partial(write_data, state)
-    scope.resources["spend"] = state.spend
-    scope.resources["listens"] = state.listens
-    scope.resources["send_signal"] = partial(send_signal, state)
+    open_ports(state)
     scope.resources["messages"] = message_list
     return Call(agent, state, agent.loop_of(pipelines), options)

@@ -1,0 +1,38 @@
+"""
+Ports: what lower rooms may ask of the loop that goes on, by name in the request's scope.
+
+They refer to the loop's state, which refers to the scope.  A run that has ended takes them away again: nobody answers
+any more, and what the run was made of is gone with its last user, without waiting for the garbage collector.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from procession.agents.signals import send_signal
+from procession.agents.state import LoopState
+from procession.agents.written import write_data
+
+__all__ = ["close_ports", "open_ports"]
+
+_PORTS = ("write_data", "spend", "listens", "send_signal")
+
+
+def open_ports(state: LoopState) -> None:
+    """
+    Let processors, tools and inner runs reach the loop.
+    """
+    resources = state.scope.resources
+    resources["write_data"] = partial(write_data, state)
+    resources["spend"] = state.spend
+    resources["listens"] = state.listens
+    resources["send_signal"] = partial(send_signal, state)
+
+
+def close_ports(state: LoopState) -> None:
+    """
+    The run has ended: what was left behind and still goes on reaches nobody.
+    """
+    resources = state.scope.resources
+    for name in _PORTS:
+        resources.pop(name, None)
