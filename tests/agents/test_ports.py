@@ -13,6 +13,7 @@ from procession.agents.agent import Agent
 from procession.processors.context import StreamWriter
 from procession.processors.contexts import InputContext
 from procession.processors.processor import Processor
+from procession.steps.abort import AbortSignal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
@@ -60,6 +61,16 @@ async def test_what_a_run_was_made_of_is_gone_when_it_has_ended(no_collector: No
     result = await _agent().generate("Hi", request_context={"payload": payload})
     del payload
     assert result.text == "Done."
+    assert kept() is None
+
+
+async def test_an_abort_signal_keeps_no_run_alive(no_collector: None) -> None:
+    """A signal that outlives the run, which it may have aborted, does not hold on to it."""
+    signal = AbortSignal()
+    payload = Payload()
+    kept = weakref.ref(payload)
+    await _agent().generate("Hi", request_context={"payload": payload}, abort_signal=signal)
+    del payload
     assert kept() is None
 
 

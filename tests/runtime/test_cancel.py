@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 from tests.runtime.kit import Doc, events_of, fails, make, plus, run
 
+from procession.errors import RunError
 from procession.messages.chunks import DataChunk
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
@@ -128,11 +129,14 @@ async def test_a_run_can_be_cancelled_anywhere(place: Callable[[Stand], Workflow
     assert started <= ended
 
 
+@pytest.mark.parametrize("cancellable", [True, False])
 @pytest.mark.parametrize("place", PLACES)
-async def test_the_task_may_be_cancelled_instead(place: Callable[[Stand], Workflow[Any, Any]]) -> None:
+async def test_the_task_may_be_cancelled_instead(
+    place: Callable[[Stand], Workflow[Any, Any]], cancellable: bool
+) -> None:
     """Where the task that awaits the run is cancelled, the run ends as cancelled and the task is."""
     stand = Stand()
-    made = Runtime().create_run(place(stand).commit())
+    made = Runtime().create_run(place(stand).commit(), cancellable=cancellable)
     with anyio.CancelScope() as scope:
 
         async def cancel() -> None:
@@ -153,6 +157,14 @@ async def test_a_run_cancelled_before_its_start_runs_nothing() -> None:
     result = await made.start(0)
     assert result.status == "cancelled"
     assert len(result.steps) == 0
+
+
+async def test_a_run_that_cannot_be_cancelled_says_so() -> None:
+    """A run that was made without a cancel scope refuses to be cancelled: nothing else would stop it."""
+    made = Runtime().create_run(create_workflow("w").then(plus("a", 1)).commit(), cancellable=False)
+    with pytest.raises(RunError, match="cannot be cancelled"):
+        made.cancel()
+    assert (await made.start(0)).unwrap() == 1
 
 
 async def test_a_run_that_has_ended_stays_as_it_is() -> None:

@@ -37,6 +37,7 @@ from procession.messages.message_list import MessageList
 from procession.processors.hooks import Hook
 from procession.processors.processor import FunctionProcessor
 from procession.runtime.run import Run, RunResult
+from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Outcome, RequestScope
 from procession.storage.base import JournalRow
@@ -77,17 +78,23 @@ class Call:
         return in_turn(self.agent.runtime, resource, thread, policy, self._run, options.get("abort_signal"))
 
     async def _run(self) -> AgentResult:
+        state = self.state
         try:
-            return await self._to_its_end()
+            outcome = await self._driven()
+            if state.cancels is not None and state.cancels() > state.cancelled_before:
+                await notice_cancellation()
+            return await self._ended(outcome)
         except anyio.get_cancelled_exc_class():
             await self._break_off()
             raise
         finally:
-            close_ports(self.state)
+            close_ports(state)
 
-    async def _to_its_end(self) -> AgentResult:
+    async def _ended(self, outcome: RunResult[Any]) -> AgentResult:
+        """
+        Settle what a run that ended in *outcome* comes to, and return that.
+        """
         state = self.state
-        outcome = await self._driven()
         unseen = state.guards is not None
         if state.guards is not None:  # they have not passed: nobody gets what was held for them
             state.guards.drop(state)
@@ -156,32 +163,36 @@ class Call:
         if not await self.agent.runtime.store.add(JournalRow(run_id=run_id, owner=self.agent.id, data=snapshot)):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 
-    async def _driven(self) -> RunResult[Any]:
+    def _driven(self) -> Awaitable[RunResult[Any]]:
         """
         Drive the loop and return how it ended.
         """
         state = self.state
-        scope = state.scope
+        given = self.options.get("abort_signal")
         run = self._driving = self.agent.runtime.create_run(
-            self.loop, scope=scope, detail=False, replay=False, sparse=True
+            self.loop,
+            scope=state.scope,
+            detail=False,
+            replay=False,
+            sparse=True,
+            cancellable=given is not None or state.emit is not None,  # by its signal, or with its stream
         )
         state.cancels = native_cancels()
         state.cancelled_before = state.cancels() if state.cancels is not None else 0
-        given = self.options.get("abort_signal")
-        if given is not None:
-            scope.abort.listen(self.abort)
-            given.listen(scope.abort.abort)
+        return run.start(state) if given is None else self._heeding(given, run)
+
+    async def _heeding(self, given: AbortSignal, run: Run[Any, Any]) -> RunResult[Any]:
+        """
+        Start the run, which ends once the signal that was *given* is set.
+        """
+        signal = self.state.scope.abort
+        signal.listen(self.abort)
+        given.listen(signal.abort)
         try:
-            outcome: RunResult[Any] = await run.start(state)
-            if state.cancels is not None and state.cancels() > state.cancelled_before:
-                await notice_cancellation()
-            return outcome
-        except BaseException:  # the task is being cancelled
-            scope.give_up()
-            raise
+            return await run.start(self.state)
         finally:
-            if given is not None:
-                given.forget(scope.abort.abort)
+            given.forget(signal.abort)
+            signal.forget(self.abort)
 
     @property
     def has_begun(self) -> bool:

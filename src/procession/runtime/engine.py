@@ -4,6 +4,7 @@ Engine: what drives a run from its first step to its last.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any, Protocol
 
 from procession.runtime.executor import conclude
@@ -20,9 +21,9 @@ class Engine(Protocol):
     Drives runs.
     """
 
-    async def execute(self, plan: Plan, value: Any, run: RunState) -> Any:
+    def execute(self, plan: Plan, value: Any, run: RunState) -> Awaitable[Any]:
         """
-        Run *plan* on *value* and return the output, or the ``Stop`` that ended it.
+        Run *plan* on *value* and return the output, or the ``Stop`` that ended it, once it is awaited.
 
         Raises nothing but the cancellation of the task it is awaited in.
         """
@@ -34,14 +35,14 @@ class LocalEngine:
     Walks the plan in the caller's task.
     """
 
-    async def execute(self, plan: Plan, value: Any, run: RunState) -> Any:
+    def execute(self, plan: Plan, value: Any, run: RunState) -> Awaitable[Any]:
         """
-        Run *plan* on *value* and return the output, or the ``Stop`` that ended it.
+        Run *plan* on *value* and return the output, or the ``Stop`` that ended it, once it is awaited.
         """
         if plan.check_in is not None:
-            return await self._checked(plan, value, run)
+            return self._checked(plan, value, run)
         follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
-        return await follow(plan.nodes, value, run, "")
+        return follow(plan.nodes, value, run, "")
 
     async def _checked(self, plan: Plan, value: Any, run: RunState) -> Any:
         check = plan.check_in

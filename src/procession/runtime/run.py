@@ -5,6 +5,7 @@ Run: the handle of one run, and its result.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -29,6 +30,8 @@ __all__ = ["Run", "RunResult", "RunStatus", "RunStream"]
 In = TypeVar("In")
 Out = TypeVar("Out")
 Out_co = TypeVar("Out_co", covariant=True)
+
+_NO_SCOPE: AbstractContextManager[None] = nullcontext()
 
 RunStatus = Literal["success", "failed", "blocked", "cancelled", "suspended"]
 
@@ -109,13 +112,16 @@ class Run(Generic[In, Out]):
     One run of a workflow: start it, watch it, cancel it.
     """
 
-    __slots__ = ("_cancelled", "_engine", "_finished", "_plan", "_result", "_scope", "_started", "state")
+    __slots__ = (
+        "_cancellable", "_cancelled", "_engine", "_finished", "_plan", "_result", "_scope", "_started", "state",
+    )  # fmt: skip
 
-    def __init__(self, plan: Plan, state: RunState, engine: Engine) -> None:
+    def __init__(self, plan: Plan, state: RunState, engine: Engine, *, cancellable: bool = True) -> None:
         self.state = state
         """The run from the inside."""
         self._plan = plan
         self._engine = engine
+        self._cancellable = cancellable
         self._scope: anyio.CancelScope | None = None
         self._started = False
         self._cancelled = False
@@ -164,9 +170,9 @@ class Run(Generic[In, Out]):
         state.begin(plan.id)
         output: Any = None
         try:
-            with cancel_scope() as scope:
+            with cancel_scope() if self._cancellable else _NO_SCOPE as scope:
                 self._scope = scope
-                if self._cancelled:
+                if self._cancelled and scope is not None:
                     scope.cancel()
                     await anyio.lowlevel.checkpoint()
                 output = await self._engine.execute(plan, value, state)
@@ -178,7 +184,7 @@ class Run(Generic[In, Out]):
             raise
         finally:
             self._scope = None
-        if scope.cancelled_caught:
+        if scope is not None and scope.cancelled_caught:
             state.scope.give_up()
             return self._finish(Cancelled("", "the run was cancelled"))
         return self._finish(output)
@@ -233,7 +239,11 @@ class Run(Generic[In, Out]):
     def cancel(self, *, after: float = 0.0) -> None:
         """
         Cancel the run, now or *after* so many seconds; a run that has ended stays as it is.
+
+        Raises ``RunError`` where the run was made with ``cancellable=False``.
         """
+        if not self._cancellable:
+            raise RunError(f"run {self.id} cannot be cancelled", hint="create_run(..., cancellable=True)")
         if after > 0 and self._scope is not None:
             self._scope.deadline = anyio.current_time() + after
             return

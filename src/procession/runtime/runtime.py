@@ -124,6 +124,7 @@ class Runtime:
         detail: bool = True,
         replay: bool = True,
         sparse: bool = False,
+        cancellable: bool = True,
     ) -> Run[In, Out]:
         """
         Return a run of *workflow* that has not started.
@@ -131,7 +132,8 @@ class Runtime:
         *scope* is handed in by whoever owns the request; else one is made.  With ``detail=False`` what steps run inside
         themselves is recorded only where it fails or blocks; with ``replay=False`` outputs are not kept for readers
         that join late.  *sparse* is for whoever shows the run to nobody: unless somebody listens when it starts, such
-        as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.
+        as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.  With ``cancellable=False``
+        the run ends early only with the task that it runs in: it has no cancel scope of its own, and no ``cancel()``.
 
         Raises ``DefinitionError`` where the workflow is not committed, ``RunError`` where the runtime is closed.
         """
@@ -154,7 +156,7 @@ class Runtime:
             grace=self.grace,
             reducers=plan.reducers,
         )
-        return Run(plan, state, self.engine)
+        return Run(plan, state, self.engine, cancellable=cancellable)
 
     async def run(
         self,

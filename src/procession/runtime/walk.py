@@ -99,7 +99,15 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
     Do what :func:`walk` does and record only what fails, blocks or suspends.
     """
     for node in nodes:
-        if type(node) is not Leaf:
+        if type(node) is Nested:
+            path = prefix + node.key
+            try:
+                value = _left(node.plan, await _entered(node.plan, value, run, path, walk_quietly))
+            except Exception as error:
+                return fail(run, node, path, error)
+            if type(value) in STOPS:
+                return value
+        elif type(node) is not Leaf:
             value = await RUNNERS[node.kind](node, value, run, prefix, walk_quietly, False)
             if type(value) in STOPS:
                 return value
@@ -181,14 +189,9 @@ def _left(plan: Plan, output: Any) -> Any:
 
 async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
     """
-    Run a workflow inside a workflow.
+    Run a workflow inside a workflow, and record it: :func:`walk_quietly` walks into it by itself.
     """
     path = prefix + node.key
-    if not detail:
-        try:
-            return _left(node.plan, await _entered(node.plan, value, run, path, walk))
-        except Exception as error:
-            return fail(run, node, path, error)
     if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
         return known.output
     record = run.records[path] = Record(node, path, run.now())
