@@ -120,11 +120,12 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     before = state.messages.fork()
     begin_noting(state.scope, state.messages)
     await run_hook(state, run, path, payload)
-    _need_user(state, before)
+    if state.messages.version != before.version:
+        _need_user(state, before)
+        attempt.before = state.messages.get_by_id(state.response_id)
     if state.structured is not None or payload.structured_output is not None:
         ask_for_object(state, payload)
     attempt.using = payload
-    attempt.before = state.messages.get_by_id(state.response_id)
     return state
 
 

@@ -151,6 +151,8 @@ class PromptBuilder:
         at = len(links) - 1
         fresh: list[Parts] = []
         parts: Parts | None = message.parts
+        if len(parts.segment) == 1 and parts.before is not None and parts.segment[0].__class__ is StepStartPart:
+            parts = parts.before  # the border of a step that has said nothing yet adds nothing
         while parts is not None:
             known = links[at].parts
             if known is parts:
