@@ -208,6 +208,50 @@ async def test_a_claim_that_was_lost_stops_before_the_next_tool() -> None:
     assert acted == ["pay"]
 
 
+async def test_a_sub_agent_that_a_dead_process_still_holds() -> None:
+    """Where the inner run is not free yet the outer one waits on: the answer is not lost, and nothing runs."""
+    now = [0.0]
+    acted: list[Any] = []
+    runtime = Runtime(InMemoryJournal(clock=lambda: now[0]))
+    pay = doing("pay", acted, requires_approval=True)
+    inner = FakeModel([call_tool("pay", {}, id="p1"), "Paid."])
+    child = Agent("child", model=inner, tools=[pay], runtime=runtime)
+    outer = FakeModel([call_tool("agent-child", {"prompt": "Pay"}, id="c1"), "Done."])
+    agent = Agent("parent", model=outer, tools=[child], runtime=runtime)
+    first = await agent.generate("Hi")
+    assert await runtime.store.claim(f"{first.run_id}:c1", "a process that died", 30)
+    for _ in range(2):
+        with pytest.raises(RunAlreadyClaimed):
+            await agent.resume(first.run_id, {"c1": {"p1": YES}})
+        assert (await agent.suspended(first.run_id)) == first.suspended
+    now[0] += 31
+    assert (await agent.resume(first.run_id, {"c1": {"p1": YES}})).text == "Done."
+    assert len(acted) == 1
+
+
+async def test_a_sub_agent_that_had_ended_is_not_run_again() -> None:
+    """The process dies between the inner run's end and the outer one's note: the model is told, nothing runs again."""
+    acted: list[Any] = []
+    inner_journal, outer_journal = InMemoryJournal(), Dying()
+
+    def made(runtime: Runtime, *script: Any) -> tuple[Agent, FakeModel]:
+        pay = doing("pay", acted, requires_approval=True)
+        child = Agent(
+            "child", model=FakeModel([call_tool("pay", {}, id="p1"), "Paid."]), tools=[pay], runtime=Runtime(inner_journal)
+        )
+        model = FakeModel(script)
+        return Agent("parent", model=model, tools=[child], runtime=runtime), model
+
+    agent, _ = made(Runtime(outer_journal), call_tool("agent-child", {"prompt": "Pay"}, id="c1"), "Done.")
+    first = await agent.generate("Hi")
+    outer_journal.die(first.run_id)
+    await agent.resume(first.run_id, {"c1": {"p1": YES}})
+    after, model = made(await outer_journal.left(), "Done.")
+    assert (await after.resume(first.run_id, {"c1": {"p1": YES}})).text == "Done."
+    assert "has ended as completed" in told(model.requests[0])[0]
+    assert len(acted) == 1
+
+
 @both_ways
 async def test_what_was_streamed_and_counted_is_there(way: str) -> None:
     """After an interruption the text of before, the steps and what guards found are in the result."""

@@ -13,7 +13,7 @@ from procession.agents.output import AgentResult
 from procession.agents.resume import prepare_resumed, waiting_calls
 from procession.agents.sub_run import begin_sub_run, sub_run
 from procession.agents.workflow_tool import tool_name
-from procession.errors import InputError, RunError, TripwireError
+from procession.errors import InputError, RunAlreadyClaimed, RunError, TripwireError
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, StepFinish, TextDelta, TripwireChunk
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
@@ -80,7 +80,7 @@ async def _resume(agent: Caller, run_id: str, ctx: ToolContext, emit: Emit | Non
 
     try:
         return await sub_run(agent.id, ctx.scope, prepared)
-    except InputError as error:
+    except (InputError, RunAlreadyClaimed) as error:  # or a process that died holds it yet: the question stands
         ctx.refused = error
         await _ask(agent, run_id, ctx)
         raise

@@ -71,7 +71,7 @@ class ToolContext:
         self._asked = 0
         self.question: Question | None = None
         """What the tool has asked and nobody has answered yet: noted here, so that no ``except`` swallows it (D12)."""
-        self.refused: InputError | None = None
+        self.refused: Exception | None = None
         """Why the answer to that question was not taken."""
 
     @property
