@@ -237,7 +237,10 @@ async def test_a_sub_agent_that_had_ended_is_not_run_again() -> None:
     def made(runtime: Runtime, *script: Any) -> tuple[Agent, FakeModel]:
         pay = doing("pay", acted, requires_approval=True)
         child = Agent(
-            "child", model=FakeModel([call_tool("pay", {}, id="p1"), "Paid."]), tools=[pay], runtime=Runtime(inner_journal)
+            "child",
+            model=FakeModel([call_tool("pay", {}, id="p1"), "Paid."]),
+            tools=[pay],
+            runtime=Runtime(inner_journal),
         )
         model = FakeModel(script)
         return Agent("parent", model=model, tools=[child], runtime=runtime), model

@@ -16,6 +16,7 @@ from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
+from procession.agents.structured_escapes import plain_escapes
 from procession.agents.structured_prompt import with_wish
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
@@ -43,11 +44,16 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     try:
         if attempt.response is not None:
             attempt.from_cache = True
-            await _answer(state, attempt, _replayed(attempt.response), keep)
+            replay = _readable(state, _replayed(attempt.response))
+            try:
+                await _answer(state, attempt, replay, keep)
+            finally:
+                await _close(replay)
         else:
             stream = attempt.using.model.stream(_request(state, attempt))
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
+            stream = _readable(state, stream)
             whole = False
             try:
                 whole = await _answer(state, attempt, stream, keep, StepStart(state.response_id))
@@ -70,6 +76,14 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if attempt.error is not None and state.pipelines.errors_at_call:
         await api_error(state, run, path)
     return state
+
+
+def _readable(state: LoopState, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+    """
+    Return an answer as text guards can read it, where it is JSON.
+    """
+    made = state.structured
+    return plain_escapes(stream) if made is not None and made.is_guarded else stream
 
 
 async def _close(stream: AsyncIterator[Chunk]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
@@ -20,7 +20,7 @@ from procession.agents.suspended_call import SuspendedCall
 from procession.errors import MessageError, RunError
 from procession.messages.chunks import TextDelta
 from procession.messages.serial import from_data, to_data
-from procession.messages.shapes import is_dict
+from procession.messages.shapes import is_dict, is_items
 from procession.messages.value import Value
 from procession.processors.hold_back import PASSED
 from procession.processors.hooks import Hook
@@ -45,8 +45,9 @@ _COUNTERS = (
 _SAID = ("text", "reasoning", "tool_calls", "tool_results", "object")
 """What an attempt said; of a rejected one it is not kept."""
 
+_TO_PROVIDERS = frozenset({"model_settings", "provider_options"})
 _CREDENTIALS = ("apikey", "authorization", "cookie", "credential", "password", "secret")
-"""What the name of an option's field ends with that is not to stand in a file."""
+"""What the name of a field of those options ends with that is not to stand in a file."""
 
 
 def write_snapshot(state: LoopState, done: Mapping[str, str] | None = None) -> str:
@@ -181,19 +182,27 @@ def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name, value in given.items():
         if name in _AGAIN or name.startswith("on_"):
             continue
-        if name != "request_context" and _is_plain(value):
-            kept[name] = value
-        else:
+        if name == "request_context" or not _is_plain(value) or (name in _TO_PROVIDERS and _holds_credential(value)):
             missing.append(name)
+        else:
+            kept[name] = value
     return kept, missing
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(_is_plain(each) for each in cast("list[Any]", value))
+    if is_items(value):
+        return all(_is_plain(each) for each in value)
     if is_dict(value):
-        return all(isinstance(key, str) and not _is_credential(key) and _is_plain(each) for key, each in value.items())
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
     return value is None or type(value) in (str, int, float, bool)
+
+
+def _holds_credential(value: Any) -> bool:
+    if is_items(value):
+        return any(_holds_credential(each) for each in value)
+    if is_dict(value):
+        return any(_is_credential(str(key)) or _holds_credential(each) for key, each in value.items())
+    return False
 
 
 def _is_credential(key: str) -> bool:

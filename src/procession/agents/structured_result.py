@@ -4,6 +4,7 @@ The end of a run with structured output: the value is made of the text that stan
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from procession.agents.output import AgentStep
@@ -14,7 +15,7 @@ from procession.agents.structured_prompt import structuring_request
 from procession.agents.structured_run import StructuredRun
 from procession.errors import ModelError, SchemaError, StructuredOutputError
 from procession.messages.chunks import ErrorChunk, ObjectResult
-from procession.messages.parts import ErrorPart
+from procession.messages.parts import ErrorPart, StepStartPart, TextPart
 from procession.models.ask import whole_answer
 from procession.models.json_answer import json_answer
 from procession.steps.step import InlineRun
@@ -43,7 +44,11 @@ async def make_object(state: LoopState, run: InlineRun, made: StructuredRun) -> 
     try:
         if wanted.model is None:
             text = last.text if last is not None else ""
-            plain = wanted.schema.unwrapped(await guarded(state, run, json_answer(text), said=text))
+            read = json_answer(text)
+            left = await guarded(state, run, read, said=text)
+            if last is not None and left is not read:
+                _say(state, last, json.dumps(left, ensure_ascii=False))
+            plain = wanted.schema.unwrapped(left)
         else:
             answer = await _second_answer(state, wanted, made)
             plain = wanted.schema.unwrapped(await guarded(state, run, json_answer(answer), said=None))
@@ -56,6 +61,20 @@ async def make_object(state: LoopState, run: InlineRun, made: StructuredRun) -> 
         await _invalid(state, made, wanted, [f"it is no JSON: {error}"[:_LONGEST]], error)
     else:
         await _keep(state, made, value, plain)
+
+
+def _say(state: LoopState, step: AgentStep, text: str) -> None:
+    """
+    Let *text* stand in place of what the last *step* said: in its own, an escape hides what guards have found.
+    """
+    message = state.messages.get_by_id(state.response_id)
+    if message is None:
+        return
+    parts = list(message.parts)
+    first = max((at + 1 for at, part in enumerate(parts) if isinstance(part, StepStartPart)), default=0)
+    kept = [part for part in parts[first:] if not isinstance(part, TextPart)]
+    state.messages.replace(message.with_parts([*parts[:first], *kept, TextPart(text)]), redacted=True)
+    step.text = text
 
 
 def _waits(step: AgentStep) -> bool:

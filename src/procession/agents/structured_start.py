@@ -20,9 +20,11 @@ def watch_for_object(state: LoopState, wanted: StructuredOutput | None) -> None:
     """
     Let the run end in a value, and its reader see it grow.
     """
-    state.structured = StructuredRun(wanted)
-    if state.emit is not None:
-        state.emit = PartialObjects(state.emit, state.structured, guarded=bool(output_guards(state.pipelines)))
+    made = state.structured = StructuredRun(wanted, output_guards(state.pipelines) if state.chain is not None else ())
+    if state.on_chunk is not None:  # the reader is told by the same one: both get the same values in the same order
+        state.on_chunk = PartialObjects(state.on_chunk, made, state.emit)
+    elif state.emit is not None:
+        state.emit = PartialObjects(state.emit, made)
 
 
 def ask_for_object(state: LoopState, payload: InputStepPayload) -> None:
