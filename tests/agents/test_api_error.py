@@ -81,6 +81,55 @@ async def test_a_stream_that_breaks_is_rolled_back(way: str) -> None:
 
 
 @both_ways
+async def test_what_came_before_a_terminal_error_stays(way: str) -> None:
+    """Text that was delivered before an error that nobody mends is in the answer, and the hooks that follow see it."""
+    shown: list[Any] = []
+
+    def step(ctx: Any) -> None:
+        shown.append((ctx.text, ctx.finish_reason, [part.type for part in ctx.view[-1].parts]))
+
+    def result(ctx: Any) -> None:
+        shown.append((ctx.result.text, len(ctx.result.steps), ctx.view[-1].text))
+
+    processors = [at("process_output_step", step, id="a"), at("process_output_result", result, id="b")]
+    tool, _ = counted_tool()
+    broken = say("half a ") + Reply(stream_error=ModelError("gone", kind="stream"))
+    model = FakeModel([say("First. ") + call_tool("lookup"), broken])
+    seen = await ask(Agent("parrot", model=model, tools=[tool], output_processors=processors), way)
+    assert isinstance(seen.error, ModelError)
+    border = ["text", "tool-invocation", "step-start", "text", "error"]
+    assert shown[1:] == [("half a ", "error", border), ("First. half a ", 2, "First. half a ")]
+    assert [chunk.text for chunk in seen.chunks.of(StepFinish)] == ["First. ", "half a "]
+
+
+@both_ways
+async def test_the_end_of_an_attempt_says_what_was_streamed(way: str) -> None:
+    """``step-finish`` with reason ``retry`` has the text that came before the call failed (D37)."""
+    broken = say("half a ") + Reply(stream_error=ModelError("gone", kind="stream"))
+    seen = await ask(Agent("parrot", model=FakeModel([broken, "whole"]), error_processors=[Handler()]), way)
+    assert [(chunk.reason, chunk.text) for chunk in seen.chunks.of(StepFinish)] == [
+        ("retry", "half a "),
+        ("stop", "whole"),
+    ]
+
+
+@both_ways
+async def test_a_handler_sees_where_the_failed_step_begins(way: str) -> None:
+    """At a later step the answer so far ends with the border of the step whose call failed."""
+    shown: list[Any] = []
+
+    def look(ctx: Any) -> dict[str, bool]:
+        shown.append(ctx.view[-1].parts[-1].type)
+        return {"retry": True}
+
+    tool, _ = counted_tool()
+    model = FakeModel([call_tool("lookup"), DOWN, "done"])
+    agent = Agent("parrot", model=model, tools=[tool], error_processors=[at("process_api_error", look)])
+    assert (await ask(agent, way)).result.text == "done"
+    assert shown == ["step-start"]
+
+
+@both_ways
 @pytest.mark.parametrize(("budget", "calls"), [(None, 11), (0, 1), (2, 3)])
 async def test_the_budget_is_ten_or_what_was_said(way: str, budget: int | None, calls: int) -> None:
     """A configured handler may retry ten times, or ``max_processor_retries`` times where that is set."""

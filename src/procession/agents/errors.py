@@ -1,13 +1,14 @@
 """
-A model error that nobody retried: told to the reader, and kept in the messages.
+A model error that nobody retried: told to the reader, and kept in the messages behind what was said before it.
 """
 
 from __future__ import annotations
 
-from procession.agents.state import LoopState
+from procession.agents.rollback import ends_on_border
+from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError
 from procession.messages.chunks import ErrorChunk
-from procession.messages.parts import ErrorPart
+from procession.messages.parts import ErrorPart, Part, ReasoningPart, ToolCallPart
 
 __all__ = ["tell_error"]
 
@@ -23,4 +24,15 @@ async def tell_error(state: LoopState, error: ModelError) -> None:
     state.error = error
     cause = error.__cause__ or error
     part = ErrorPart(type(cause).__name__, error.message)
-    state.messages.append_response((part,), message_id=state.response_id)
+    said = _delivered(state.attempt) if state.attempt is not None else []
+    answer = state.messages.get_by_id(state.response_id)
+    border = state.step_number > 0 and answer is not None and not ends_on_border(answer)
+    state.messages.append_response((*said, part), message_id=state.response_id, new_step=border)
+
+
+def _delivered(attempt: Attempt) -> list[Part]:
+    """
+    Return what the attempt has delivered; a call that no tool will answer, and half a thought, are not kept.
+    """
+    attempt.step.text = attempt.collector.text
+    return [part for part in attempt.collector.parts() if not isinstance(part, (ToolCallPart, ReasoningPart))]

@@ -182,6 +182,8 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
     error = attempt.error
     if error is None:
         return state
+    if state.step_number and state.pipelines.get(Hook.API_ERROR) is not None:
+        state.mark_border()
     payload = APIErrorPayload(
         state.messages,
         error=error,

@@ -44,7 +44,7 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool
         StepFinish(
             "retry",
             True,
-            text if verdict is not None else "",
+            text,
             attempt.step.usage if verdict is not None else NO_USAGE,
             state.response_id,
             verdict.reason if verdict is not None else None,

@@ -285,7 +285,7 @@ class LoopState:
             if self.messages.system_messages is not self.system_seen:
                 self.messages.reset_untagged_system(self.system)
             if self.step_number and not self.retries and self.pipelines.looks_ahead:
-                self._mark_border()
+                self.mark_border()
         if self.feedback is not None:
             self.messages.clear_system(FEEDBACK_TAG)
             self.messages.add_system(self.feedback, FEEDBACK_TAG)
@@ -303,7 +303,7 @@ class LoopState:
             self.chain.begin(step_number=self.step_number, steps=self.seen_steps(), retry_count=self.retries)
         return attempt
 
-    def _mark_border(self) -> None:
+    def mark_border(self) -> None:
         """
         Put the border between two steps into the answer now, where a hook looks before the model has answered.
         """

@@ -39,8 +39,6 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     waiting = pending(attempt.outcomes)
     wants_more = not waiting and (reason not in _LAST or (reason not in _NO_TOOLS and _calls_tools(step)))
     failed = attempt.error is not None
-    if failed:
-        state.steps = state.steps[:-1]
     settings = state.settings
     state.finished = failed or not wants_more or len(state.steps) >= settings.max_steps
     text = "".join(attempt.collector.text) if state.step_texts_stale and state.heard else step.text  # as streamed
