@@ -16,7 +16,7 @@ from tests.conformance.notation import as_json, error_of, message_text, result_o
 from tests.conformance.ops import our_settings, tool_choice
 from tests.conformance.pipelines import build_pipeline
 from tests.conformance.processors import build_processor, prepare_step
-from tests.conformance.scenario import Json, Unknown, listing, mapping
+from tests.conformance.scenario import Json, Unknown, listing, mapping, named
 from tests.conformance.trace import Recorder
 
 from procession.agents.agent import Agent
@@ -28,16 +28,6 @@ from procession.storage.memory import InMemoryThreadStore
 
 __all__ = ["Stage", "run_agent"]
 
-SETUP_KEYS = frozenset({
-    "models", "tools", "processors", "builtin_processors", "workflow", "agent", "calls", "record", "capture_logs",
-    "texts",
-})  # fmt: skip
-AGENT_KEYS = frozenset({
-    "instructions", "model", "tools", "input_processors", "output_processors", "error_processors",
-    "input_processors_fn", "output_processors_fn", "error_processors_fn", "max_processor_retries", "memory",
-    "max_steps",
-})  # fmt: skip
-CALL_KEYS = frozenset({"method", "input", "options", "concurrent", "cache_context", "resource_id", "consume"})
 LISTS = ("input_processors", "output_processors", "error_processors")
 MEMORY_OPTIONS: Mapping[str, str] = {
     "lastMessages": "last_messages",
@@ -46,7 +36,6 @@ MEMORY_OPTIONS: Mapping[str, str] = {
     "workingMemory": "working_memory",
 }
 CHOICE = re.compile(r'if request_context\.(\w+) == "([^"]*)" then \[([^\]]*)\] else \[([^\]]*)\]')
-PLAIN_OPTIONS = frozenset({"max_steps", "max_processor_retries", "thread", "resource", "system", "active_tools"})
 
 
 class Stage:
@@ -56,7 +45,6 @@ class Stage:
 
     def __init__(self, setup: Mapping[str, Json]) -> None:
         self.setup = setup
-        _known("key of a setup", setup, SETUP_KEYS)
         self.recorder = Recorder(str(setup.get("record", "full")))
         self.models = {
             name: build_model(name, spec, self.recorder) for name, spec in mapping(setup.get("models")).items()
@@ -67,15 +55,14 @@ class Stage:
         self.store = InMemoryThreadStore()
         self.processors: dict[str, Any] = {}
         spec: Mapping[str, Json] = mapping(setup.get("agent"))
-        _known("key of an agent", spec, AGENT_KEYS)
         self.remembers = "memory" in spec
         self.agent = Agent("agent", **self.agent_options(spec))
 
     def agent_options(self, spec: Mapping[str, Json]) -> dict[str, Any]:
         options: dict[str, Any] = {
-            "model": self.models[spec.get("model", "main")],
+            "model": named("model", self.models, spec.get("model", "main")),
             "instructions": spec.get("instructions", "You are a parrot."),
-            "tools": [self.tools[name] for name in spec.get("tools", list(self.tools))],
+            "tools": [named("tool", self.tools, name) for name in spec.get("tools", list(self.tools))],
         }
         for name in LISTS:
             if name in spec:
@@ -139,7 +126,6 @@ class Stage:
         """
         Return the options of a call, under our names.
         """
-        _known("key of a call", call, CALL_KEYS)
         given: Mapping[str, Json] = mapping(call.get("options"))
         context: dict[str, Any] = dict(mapping(given.get("request_context")))
         if "resource_id" in call:
@@ -150,9 +136,13 @@ class Stage:
         def finish(result: Any) -> None:
             finished["on_finish_called"] = True
 
+        def fail(error: BaseException) -> None:
+            finished["on_error"] = error_of(error)
+
         options: dict[str, Any] = {
             "model_settings": {"max_retries": 0, **our_settings(mapping(given.get("model_settings")))},
             "on_finish": finish,
+            "on_error": fail,
         }
         if context:
             options["request_context"] = RequestContext(context)
@@ -164,8 +154,6 @@ class Stage:
                     options[name] = self.processor_list(value)
                 case "tool_choice":
                     options[name] = tool_choice(value)
-                case "provider_options" | "context":
-                    options[name] = value
                 case "memory_options":
                     options[name] = memory_options(value)
                 case "prepare_step":
@@ -173,11 +161,11 @@ class Stage:
                 case "structured_output":
                     options[name] = self._structured(value)
                 case "tools":
-                    options[name] = [self.tools[key] for key in value]
-                case _ if name in PLAIN_OPTIONS:
-                    options[name] = value
+                    options[name] = [named("tool", self.tools, key) for key in value]
+                case "model":
+                    options[name] = named("model", self.models, value)
                 case _:
-                    raise Unknown("option of a call", name)
+                    options[name] = value
         if self.remembers and "thread" in options:
             options.setdefault("resource", "user-1")
         return options
@@ -185,11 +173,10 @@ class Stage:
     def _structured(self, value: Mapping[str, Json]) -> StructuredOutput:
         from pydantic import create_model
 
-        _known("key of structured_output", value, frozenset({"fields", "model", "errorStrategy", "fallbackValue"}))
         fields: dict[str, Any] = {name: (str, ...) for name in value["fields"]}
         options: dict[str, Any] = {}
         if "model" in value:
-            options["model"] = self.models[value["model"]]
+            options["model"] = named("model", self.models, value["model"])
         if "errorStrategy" in value:
             options["error_strategy"] = value["errorStrategy"]
         if "fallbackValue" in value:
@@ -200,15 +187,12 @@ class Stage:
         """
         Make one call and return what it gave.
         """
-        finished: dict[str, Json] = {}
+        finished: dict[str, Json] = {"on_finish_called": False}
         options = self.call_options(call, finished)
-        match call.get("method"):
-            case "generate":
-                run = await self._generate(call["input"], options)
-            case "stream":
-                run = await self._stream(call, options)
-            case other:
-                raise Unknown("method", other)
+        if call["method"] == "generate":
+            run = await self._generate(call["input"], options)
+        else:
+            run = await self._stream(call, options)
         if self.remembers and "thread" in options:
             run["storage"] = await self._stored(options["thread"])
         return run | finished
@@ -225,10 +209,8 @@ class Stage:
         run: dict[str, Json] = {"chunks": chunks}
         try:
             async with self.agent.stream(call["input"], **options) as stream:
-                if call.get("consume") == "text":
+                if "consume" in call:
                     run["awaited"] = await _awaited(stream)
-                elif "consume" in call:
-                    raise Unknown("way to consume", call["consume"])
                 else:
                     async for chunk in stream.full_stream:
                         chunks.append(chunk_of(chunk))
@@ -253,14 +235,7 @@ def memory_options(options: Mapping[str, Json]) -> dict[str, Any]:
     """
     Return memory options under our names.
     """
-    _known("memory option", options, frozenset(MEMORY_OPTIONS))
-    return {MEMORY_OPTIONS[name]: value for name, value in options.items()}
-
-
-def _known(what: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
-    unknown = set(given) - known
-    if unknown:
-        raise Unknown(what, min(unknown))
+    return {named("memory option", MEMORY_OPTIONS, name): value for name, value in options.items()}
 
 
 async def _awaited(stream: Any) -> Json:

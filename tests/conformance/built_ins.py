@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.conformance.counter import estimate_tokens
 from tests.conformance.processors import recorder_of_violations
-from tests.conformance.scenario import Json, Unknown, is_list, is_object
+from tests.conformance.scenario import Json, Unknown, is_list, is_object, named
 from tests.conformance.trace import Recorder
 
 __all__ = ["build_builtin"]
@@ -75,9 +75,6 @@ def build_builtin(
         name, given = _read(described, store)
     elif is_object(described) and "class" in described:
         spec: dict[str, Json] = described
-        unknown = set(spec) - {"class", "options", "on_violation", "observed_costs"}
-        if unknown:
-            raise Unknown("key of a built-in", min(unknown))
         name, watched = str(spec["class"]), spec.get("on_violation")
         find_class(name)
         options: Json = spec.get("options", {})
@@ -101,9 +98,9 @@ def build_builtin(
 
 def _option(key: str, value: Json, models: Mapping[str, Any], tools: Mapping[str, Any]) -> Any:
     if key == "model":
-        return models[value]
+        return named("model", models, value)
     if key == "tools":
-        return {name: tools[name] for name in value}
+        return {name: named("tool", tools, name) for name in value}
     if key == "rules":
         return [_rule(rule) for rule in value]
     if is_list(value):

@@ -4,16 +4,18 @@ Chunks in the notation of the traces, and the chunks that a scenario brings alon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from tests.conformance.notation import as_json, error_of, tripwire_of, usage_of
-from tests.conformance.scenario import Json, Unknown, mapping
+from tests.conformance.scenario import Json, Unknown, mapping, named
 
 from procession.messages.chunks import (
     Chunk,
     DataChunk,
     ErrorChunk,
+    FileChunk,
     Finish,
     ObjectDelta,
     ObjectResult,
@@ -21,6 +23,7 @@ from procession.messages.chunks import (
     ReasoningEnd,
     ReasoningStart,
     ResponseMetadata,
+    SourceChunk,
     StepFinish,
     StepStart,
     TextDelta,
@@ -28,6 +31,9 @@ from procession.messages.chunks import (
     TextStart,
     ToolCall,
     ToolError,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
     ToolResult,
     TripwireChunk,
 )
@@ -93,36 +99,37 @@ def _usage(payload: Mapping[str, Any]) -> Usage:
 
 def scripted_chunk(raw: Mapping[str, Any]) -> Chunk:
     """
-    Return the chunk of a response that a scenario's processor gives in place of the model.
+    Return the chunk that a scenario's processor gives: in place of the model's answer, or of another chunk.
+
+    Of its payload what our chunk of this type holds is taken.  Raises ``Unknown`` for a type that there is not, and for
+    a payload that lacks something.
     """
     kind, payload = str(raw["type"]), mapping(raw.get("payload"))
-    name = {"id": payload["id"]} if "id" in payload else {}
-    match kind:
-        case "step-start":
-            return StepStart()
-        case "response-metadata":
-            return ResponseMetadata(payload.get("id"), payload.get("modelId"))
-        case "text-start":
-            return TextStart(**name)
-        case "text-delta":
-            return TextDelta(payload["text"], **name)
-        case "text-end":
-            return TextEnd(**name)
-        case "reasoning-start":
-            return ReasoningStart(**name)
-        case "reasoning-delta":
-            return ReasoningDelta(payload["text"], **name)
-        case "reasoning-end":
-            return ReasoningEnd(**name)
-        case "tool-call":
-            return ToolCall(payload["toolCallId"], payload["toolName"], payload.get("args", {}))
-        case "tool-result":
-            return ToolResult(
-                payload["toolCallId"], payload["toolName"], payload.get("args", {}), payload.get("result")
-            )
-        case "finish":
-            return Finish(mapping(payload.get("stepResult")).get("reason", "stop"), _usage(payload))
-        case _ if kind.startswith("data-"):
-            return data_chunk(raw)
-        case _:
-            raise Unknown("chunk", kind)
+    if kind.startswith("data-"):
+        return data_chunk(raw)
+    if kind == "finish":
+        return Finish(mapping(payload.get("stepResult")).get("reason", "stop"), _usage(payload))
+    made = named("chunk", SCRIPTED, kind)
+    given = {_ours(name): value for name, value in payload.items()}
+    if kind in ("tool-call", "tool-result", "tool-error"):
+        given.setdefault("args", {})
+    try:
+        chunk: Chunk = made(**{name: value for name, value in given.items() if name in made.__fields__})
+    except TypeError as error:
+        raise Unknown(f"chunk {kind}", error) from error
+    return chunk
+
+
+def _ours(name: str) -> str:
+    snake = re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+    return {"args_text_delta": "args_text", "mime_type": "media_type"}.get(snake, snake)
+
+
+SCRIPTED: Mapping[str, Any] = {
+    made.type: made
+    for made in (
+        StepStart, ResponseMetadata, TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd,
+        SourceChunk, FileChunk, ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall, ToolResult, ToolError,
+    )
+}  # fmt: skip
+"""The chunks that a scenario may bring along, beside ``finish`` and ``data-*``."""

@@ -80,7 +80,12 @@ def _placed(given: Json) -> Any:
 
 def _tool_call(call: Mapping[str, Json]) -> ToolCallPart:
     return ToolCallPart(
-        call["toolCallId"], call["toolName"], call.get("args"), state=call["state"], result=call.get("result")
+        call["toolCallId"],
+        call["toolName"],
+        call.get("args"),
+        state=call["state"],
+        result=call.get("result"),
+        error_text=call.get("errorText"),
     )
 
 

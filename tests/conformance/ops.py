@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 from tests.conformance.chunks import data_chunk, scripted_chunk
 from tests.conformance.notation import SETTINGS
-from tests.conformance.scenario import Json, Unknown, is_list, is_object, mapping
-from tests.conformance.trace import Recorder
-from tests.conformance.transforms import check_transform, map_text, mapped_prompt_part, transform
+from tests.conformance.scenario import Json, Unknown, is_list, is_object, mapping, named
+from tests.conformance.trace import MESSAGE_HOOKS, Recorder
+from tests.conformance.transforms import map_text, mapped_prompt_part, transform
 
 from procession.messages.chunks import DataChunk
 from procession.messages.message import SystemMessage
@@ -21,10 +21,11 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart, ToolCallPart
 from procession.messages.prompt import PromptMessage
 
-__all__ = ["NOTHING", "HookCall", "check_ops", "our_settings", "run_ops", "tool_choice"]
+__all__ = ["NOTHING", "HookCall", "check_names", "our_settings", "run_ops", "tool_choice"]
 
 NOTHING: Any = object()
 """No op returned: the hook gives its default."""
+OF_NO_STEP = frozenset({"process_input", "process_output_result"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +44,44 @@ class HookCall:
     tools: Mapping[str, Any]
 
 
+def _given(call: HookCall, *names: str) -> Any:
+    """
+    Return what the hook was given under a name, or ``None`` where such a hook is not given it.
+    """
+    found: Any = call.ctx
+    for name in names:
+        found = getattr(found, name, None)
+    return found
+
+
 def _contains(text: Any, wanted: str) -> bool:
     return isinstance(text, str) and wanted in text
 
 
+def _step(call: HookCall) -> int:
+    """
+    Return the number of the step; -1 in the hooks that belong to none.
+    """
+    return -1 if call.hook in OF_NO_STEP else call.ctx.step_number
+
+
 CONDITIONS: Mapping[str, Callable[[HookCall, Any], bool]] = {
-    "step": lambda call, value: call.ctx.step_number == value,
-    "step_gt": lambda call, value: call.ctx.step_number > value,
+    "step": lambda call, value: _step(call) == value,
+    "step_gt": lambda call, value: _step(call) > value,
     "retry_lt": lambda call, value: call.ctx.retry_count < value,
     "retry_eq": lambda call, value: call.ctx.retry_count == value,
-    "part_type": lambda call, value: call.ctx.chunk.type == value,
-    "part_contains": lambda call, value: _contains(getattr(call.ctx.chunk, "text", None), value),
-    "text_contains": lambda call, value: _contains(getattr(call.ctx, "text", None), value),
-    "any_message_contains": lambda call, value: any(value in message.text for message in call.ctx.view),
+    "part_type": lambda call, value: _given(call, "chunk", "type") == value,
+    "part_contains": lambda call, value: _contains(_given(call, "chunk", "text"), value),
+    "text_contains": lambda call, value: _contains(_given(call, "text"), value),
+    "any_message_contains": lambda call, value: (
+        call.hook in MESSAGE_HOOKS and any(value in message.text for message in call.ctx.view)
+    ),
     "invocation": lambda call, value: call.invocation == value,
-    "tool": lambda call, value: call.ctx.tool_name == value,
-    "error_contains": lambda call, value: value in str(call.ctx.error),
+    "tool": lambda call, value: _given(call, "tool_name") == value,
+    "error_contains": lambda call, value: _contains(str(_given(call, "error") or ""), value),
     "state_gte": lambda call, value: call.ctx.state.get(value[0], 0) >= value[1],
 }
+"""A hook that is not given what a condition asks about does not meet it."""
 
 
 def applies(op: Mapping[str, Any], call: HookCall) -> bool:
@@ -73,20 +94,15 @@ def applies(op: Mapping[str, Any], call: HookCall) -> bool:
     return True
 
 
-def check_ops(ops: Any) -> None:
+def check_names(ops: Sequence[Json], models: Mapping[str, Any], tools: Mapping[str, Any]) -> None:
     """
-    Raise ``Unknown`` where an op, or a condition of one, is none: also where it would never run.
+    Raise ``Unknown`` where an op names a model or a tool that the scenario does not have: also where it never runs.
     """
-    if not is_list(ops):
-        raise Unknown("list of ops", ops)
-    listed: list[Json] = ops
-    for op in listed:
-        if not is_object(op) or op.get("op") not in OPS:
-            raise Unknown("op", op.get("op") if is_object(op) else op)
-        for name in mapping(op.get("when")):
-            if name not in CONDITIONS:
-                raise Unknown("condition", name)
-        check_transform(mapping(op.get("transform")))
+    for op in ops:
+        if "model" in op:
+            named("model", models, op["model"])
+        for name in (name for names in mapping(op.get("tools")).values() if is_list(names) for name in names):
+            named("tool", tools, name)
 
 
 async def run_ops(ops: Sequence[Mapping[str, Any]], call: HookCall) -> Any:
@@ -108,9 +124,6 @@ async def run_ops(ops: Sequence[Mapping[str, Any]], call: HookCall) -> Any:
 
 def _abort(op: Json, call: HookCall) -> Any:
     options = mapping(op.get("options"))
-    unknown = set(options) - {"retry", "metadata"}
-    if unknown:
-        raise Unknown("abort option", min(unknown))
     call.ctx.abort(op.get("reason"), retry=bool(options.get("retry", False)), metadata=options.get("metadata"))
 
 
@@ -170,7 +183,7 @@ def _list_remove(op: Json, call: HookCall) -> Any:
 
 
 def _list_add_system(op: Json, call: HookCall) -> Any:
-    call.ctx.message_list.add_system(op["text"])
+    call.ctx.message_list.add_system(op["text"], op.get("tag"))
     return NOTHING
 
 
@@ -201,18 +214,18 @@ def _return_with_system(op: Json, call: HookCall) -> Any:
     }
 
 
-def _system(texts: Sequence[str], append: bool, call: HookCall) -> list[SystemMessage]:
+def _system(texts: str | Sequence[str], append: bool, call: HookCall) -> list[SystemMessage]:
     kept = list(call.ctx.system_messages) if append else []
-    return [*kept, *(SystemMessage(text) for text in texts)]
+    return [*kept, *(SystemMessage(text) for text in ([texts] if isinstance(texts, str) else texts))]
 
 
 def tool_choice(choice: Any) -> Any:
     """
     Return a tool choice under our names.
     """
-    if is_object(choice) and "toolName" in choice:
-        return {"type": choice["type"], "tool_name": choice["toolName"]}
-    return choice
+    if not is_object(choice):
+        return choice
+    return {"tool_name" if name == "toolName" else name: value for name, value in choice.items()}
 
 
 def override(op: Json, call: HookCall) -> dict[str, Any]:
@@ -288,9 +301,35 @@ def _return(op: Json, call: HookCall) -> Any:
         return None
     if value == "part":
         return call.ctx.chunk
-    if is_object(value) and call.hook == "process_output_stream":
+    if not is_object(value):
+        return value
+    if call.hook == "process_output_stream":
         return scripted_chunk(value)
-    return value
+    return {OUR_KEYS.get(name, name): _literal(name, inner) for name, inner in value.items()}
+
+
+OUR_KEYS: Mapping[str, str] = {
+    "activeTools": "active_tools",
+    "messageList": "message_list",
+    "modelSettings": "model_settings",
+    "providerOptions": "provider_options",
+    "structuredOutput": "structured_output",
+    "systemMessages": "system_messages",
+    "toolChoice": "tool_choice",
+}
+"""The keys of what a hook may return, and our names of them."""
+
+
+def _literal(name: str, value: Json) -> Any:
+    match name:
+        case "toolChoice":
+            return tool_choice(value)
+        case "modelSettings" if is_object(value):
+            return our_settings(value)
+        case "systemMessages" if is_list(value):
+            return [SystemMessage(str(each["content"]) if is_object(each) else str(each)) for each in value]
+        case _:
+            return value
 
 
 OPS: Mapping[str, Callable[[Json, HookCall], Any]] = {

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from tests.conformance.scenario import Json, Unknown, is_object
-from tests.conformance.trace import Recorder
+from tests.conformance.shapes import ANYTHING, Form, Items, check_form
+from tests.conformance.trace import MESSAGE_HOOKS, STEP_HOOKS, Recorder
 
 from procession.processors.adapter import processor_step
 from procession.processors.payloads import HookPayload
@@ -30,71 +31,99 @@ PHASES: Mapping[str, str] = {
 }
 """The traces' names of the phases."""
 
+PART = (str, Form("a nested workflow", {"workflow": str, "steps": Items(ANYTHING)}))
+ARM = Form(
+    "an arm",
+    {"then": PART},
+    {"if_message_contains": str, "unless_message_contains": str, "default": bool},
+    called="condition of a branch",
+)
+NODES: Mapping[str, Form] = {
+    "then": Form("then", {"then": PART}),
+    "parallel": Form("parallel", {"parallel": Items(PART)}),
+    "branch": Form("branch", {"branch": Items(ARM)}),
+    "map_select": Form("map_select", {"map_select": str}),
+    "map_log": Form("map_log", {"map_log": str}),
+}
+WORKFLOW = Form("a workflow", {"steps": Items(ANYTHING)}, {"id": str, "workflow": str})
+
 
 def build_pipeline(spec: Json, resolve: Callable[[str], Any], recorder: Recorder) -> Any:
     """
     Return the committed workflow that a setup describes; *resolve* gives the processors by key.
     """
-    if not is_object(spec) or "steps" not in spec:
-        raise Unknown("workflow", spec)
+    check_form(spec, WORKFLOW)
     workflow: Any = create_workflow(str(spec.get("id", spec.get("workflow", "wf"))), kind="processor")
+    after = ""
     for node in spec["steps"]:
-        workflow = _add(workflow, node, resolve, recorder)
+        workflow = _add(workflow, node, resolve, recorder, after)
+        after = next(iter(node))
     return workflow.commit()
 
 
-def _add(workflow: Any, node: Json, resolve: Callable[[str], Any], recorder: Recorder) -> Any:
+def _add(workflow: Any, node: Json, resolve: Callable[[str], Any], recorder: Recorder, after: str) -> Any:
     def part(described: Json) -> Any:
         if is_object(described):
             return build_pipeline(described, resolve, recorder)
         found = resolve(described)
         return found if hasattr(found, "as_step") else processor_step(found)
 
-    match node:
-        case {"then": described}:
-            return workflow.then(part(described))
-        case {"parallel": arms}:
-            return workflow.parallel([part(arm) for arm in arms])
-        case {"branch": arms}:
+    kind = next((key for key in node if key in NODES), None) if is_object(node) else None
+    if kind is None:
+        raise Unknown("node of a workflow", min(node, default="nothing") if is_object(node) else node)
+    check_form(node, NODES[kind])
+    match kind:
+        case "then":
+            return workflow.then(part(node["then"]))
+        case "parallel":
+            return workflow.parallel([part(arm) for arm in node["parallel"]])
+        case "branch":
             default: Any = None
             pairs: list[tuple[Callable[[HookPayload], bool], Any]] = []
-            for arm in arms:
+            for arm in node["branch"]:
                 condition = _condition(arm)
                 if condition is None:
                     default = part(arm["then"])
                 else:
                     pairs.append((condition, part(arm["then"])))
             return workflow.branch(pairs, default=default)
-        case {"map_select": key}:
-            return workflow.map(pick(f"processor:{key}"))
-        case {"map_log": label}:
-            return workflow.map(_logged(label, recorder))
+        case "map_select":
+            return workflow.map(_selected(f"processor:{resolve(node['map_select']).id}", after))
         case _:
-            raise Unknown("node of a workflow", sorted(node) if is_object(node) else node)
+            return workflow.map(_logged(node["map_log"], recorder))
+
+
+def _selected(key: str, after: str) -> Any:
+    """
+    Return a map that picks one branch; the arm of a *branch* may not have run, and nothing picked is no change.
+    """
+
+    def select(outputs: Mapping[str, HookPayload]) -> HookPayload | None:
+        return outputs.get(key)
+
+    return select if after == "branch" else pick(key)
 
 
 def _condition(arm: Mapping[str, Any]) -> Callable[[HookPayload], bool] | None:
-    unknown = set(arm) - {"if_message_contains", "default", "unless_message_contains", "then"}
-    if unknown:
-        raise Unknown("condition of a branch", min(unknown))
-    if "if_message_contains" in arm:
-        return lambda payload: _mentions(payload, arm["if_message_contains"])
-    if "unless_message_contains" in arm:
-        return lambda payload: not _mentions(payload, arm["unless_message_contains"])
-    return None
+    wanted, unwanted = arm.get("if_message_contains"), arm.get("unless_message_contains")
+    if wanted is None and unwanted is None:
+        return None
 
+    def holds(payload: HookPayload) -> bool:
+        said = [message.text for message in payload.messages] if payload.hook.value in MESSAGE_HOOKS else []
+        return (wanted is None or any(wanted in text for text in said)) and (
+            unwanted is None or not any(unwanted in text for text in said)
+        )
 
-def _mentions(payload: HookPayload, text: str) -> bool:
-    return any(text in message.text for message in payload.messages)
+    return holds
 
 
 def _described(payload: HookPayload) -> Json:
-    found: dict[str, Json] = {
-        "phase": PHASES.get(payload.hook.value, payload.hook.value),
-        "has_messages": True,
-        "messages": [f"{message.role}: {message.text}" for message in payload.messages],
-    }
-    if payload.hook.value != "process_input" and payload.hook.value != "process_output_result":
+    hook = payload.hook.value
+    found: dict[str, Json] = {"phase": PHASES[hook], "has_messages": hook in MESSAGE_HOOKS}
+    if hook in MESSAGE_HOOKS:
+        found["messages"] = [f"{message.role}: {message.text}" for message in payload.messages]
+    if hook in STEP_HOOKS:
         found["step_number"] = payload.step_number
     return found
 

@@ -8,22 +8,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from tests.conformance.format import EVERY_HOOK
 from tests.conformance.notation import as_json
-from tests.conformance.ops import NOTHING, HookCall, check_ops, run_ops
-from tests.conformance.scenario import Json, Unknown, is_object
+from tests.conformance.ops import NOTHING, HookCall, check_names, run_ops
+from tests.conformance.scenario import Json, Unknown
 from tests.conformance.trace import Recorder, Watch
 
 from procession.processors.hooks import HOOK_NAMES
 
-__all__ = ["EVERY_HOOK", "build_processor", "prepare_step", "recorder_of_violations"]
+__all__ = ["build_processor", "prepare_step", "recorder_of_violations"]
 
-EVERY_HOOK = "implements every hook; process_api_error returns {retry: true}"
-"""How some scenarios describe a processor."""
-
-KEYS = frozenset({
-    "id", "label", "process_data_parts", "uses_stream_parts", "on_violation", "record_only", "brief", "hooks",
-    "process_tool_errors",
-})  # fmt: skip
 MESSAGE_DEFAULT = frozenset({"process_input", "process_output_step", "process_output_result"})
 
 Hook = Callable[[Any], Awaitable[Any]]
@@ -77,12 +71,7 @@ def build_processor(
     if described == EVERY_HOOK:
         hooks: dict[str, Json] = {hook: [] for hook in HOOK_NAMES}
         described = {"hooks": hooks | {"process_api_error": [{"op": "return_retry", "value": True}]}}
-    if not is_object(described):
-        raise Unknown("processor", described)
     spec: dict[str, Json] = described
-    unknown = set(spec) - KEYS
-    if unknown:
-        raise Unknown("key of a processor", min(unknown))
     label = str(spec.get("label", key))
     watch = Watch(
         label,
@@ -96,9 +85,7 @@ def build_processor(
         if flag in spec:
             members[flag] = bool(spec[flag])
     for hook, ops in spec.get("hooks", {}).items():
-        if hook not in HOOK_NAMES:
-            raise Unknown("hook", hook)
-        check_ops(ops)
+        check_names(ops, models, tools)
         members[hook] = staticmethod(made.make(hook, ops))
     processor: Any = type(f"Scenario_{key}", (), members)()
     if spec.get("on_violation"):
@@ -128,5 +115,5 @@ def prepare_step(
     """
     Return the ``prepare_step`` of a call: recorded like a processor's ``process_input_step``.
     """
-    check_ops(ops)
+    check_names(ops, models, tools)
     return _Hooks(Watch("prepare_step"), recorder, models, tools).make("process_input_step", ops)

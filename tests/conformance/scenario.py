@@ -5,7 +5,7 @@ Scenario: one recorded trace, read from ``<directory>/<area>/<name>.json``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
@@ -20,6 +20,7 @@ __all__ = [
     "is_object",
     "listing",
     "mapping",
+    "named",
     "read_scenario",
 ]
 
@@ -66,6 +67,15 @@ class Unknown(Exception):
         super().__init__(f"unknown {kind}: {name}")
         self.kind = kind
         self.name = str(name)
+
+
+def named(kind: str, found: Mapping[str, Any], name: str) -> Any:
+    """
+    Return what the scenario calls *name*.  Raises ``Unknown`` where there is no such thing.
+    """
+    if name not in found:
+        raise Unknown(kind, name)
+    return found[name]
 
 
 @dataclass(frozen=True, slots=True)

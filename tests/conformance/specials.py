@@ -10,7 +10,7 @@ from typing import Any, cast
 import anyio
 from tests.conformance.agent_area import Stage
 from tests.conformance.counter import estimate_message
-from tests.conformance.processors import EVERY_HOOK
+from tests.conformance.format import EVERY_HOOK
 from tests.conformance.scenario import Json, listing, mapping
 
 from procession.processors.hooks import HOOK_NAMES

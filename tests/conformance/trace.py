@@ -23,7 +23,7 @@ from tests.conformance.scenario import Json, Unknown, is_object, mapping
 
 from procession.models.model import ModelRequest
 
-__all__ = ["Recorder", "Watch"]
+__all__ = ["MESSAGE_HOOKS", "STEP_HOOKS", "Recorder", "Watch"]
 
 STEP_HOOKS = frozenset({
     "process_input_step", "process_llm_request", "process_llm_response", "process_output_step",
@@ -33,6 +33,8 @@ MESSAGE_HOOKS = frozenset({
     "process_input", "process_input_step", "process_output_step", "process_tool_result", "process_output_result",
     "process_api_error",
 })  # fmt: skip
+CALL_SETTINGS: Mapping[str, str] = {"max_tokens": "max_output_tokens", "stop": "stop_sequences"}
+"""Our names of settings that have another one in a model call of a trace."""
 SYSTEM_HOOKS = frozenset({"process_input", "process_input_step", "process_output_step", "process_tool_result"})
 
 
@@ -156,10 +158,9 @@ class Recorder:
         if request.tools or request.tool_choice != "auto":
             choice = tool_choice_of(request.tool_choice)
             entry["tool_choice"] = choice if is_object(choice) else {"type": choice}
-        for ours, theirs in (("temperature", "temperature"), ("top_p", "top_p")):
-            value = mapping(request.settings).get(ours)
-            if value is not None:
-                entry[theirs] = value
+        for name, value in mapping(request.settings).items():
+            if value is not None and name != "max_retries":
+                entry[CALL_SETTINGS.get(name, name)] = as_json(value)
         if request.provider_options:
             entry["provider_options"] = as_json(request.provider_options)
         if request.response_format is not None:

@@ -14,7 +14,7 @@ from procession.messages.message import Message
 from procession.messages.parts import Part, TextPart
 from procession.messages.prompt import PromptPart
 
-__all__ = ["check_transform", "map_text", "mapped_prompt_part", "transform"]
+__all__ = ["map_text", "mapped_prompt_part", "transform"]
 
 SECOND = timedelta(seconds=1)
 
@@ -79,15 +79,6 @@ CHANGES: Mapping[str, Change] = {
     "add_system_role": lambda value, messages, wanted: [*messages, _new("system", value, messages)],
 }
 """In the order in which they are applied."""
-
-
-def check_transform(how: Mapping[str, Json]) -> None:
-    """
-    Raise ``Unknown`` where a transform is none.
-    """
-    unknown = set(how) - set(CHANGES) - {"role"}
-    if unknown:
-        raise Unknown("transform", min(unknown))
 
 
 def transform(how: Mapping[str, Json], messages: Sequence[Message]) -> list[Message]:

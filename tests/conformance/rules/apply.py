@@ -47,6 +47,12 @@ SELDOM_RECORDED = ("reasoning-delta",)
 ONLY_WHERE_RECORDED = ("on_finish_called", "on_error", "ui_messages_metadata", "awaited")
 """What only some traces record of a run."""
 
+OF_EVERY_CALL = frozenset({
+    "model", "call", "kind", "prompt", "tools", "tool_choice", "temperature", "top_p", "provider_options",
+    "response_format",
+})  # fmt: skip
+"""What the traces record of every model call that has it; of the other settings only some do."""
+
 
 def ruled(expected: Mapping[str, Json], setup: Mapping[str, Json]) -> dict[str, Json]:
     """
@@ -93,6 +99,10 @@ def settle(
         for key in ONLY_WHERE_RECORDED:
             if key not in theirs:
                 ours.pop(key, None)
+    settings = {key for call in listing(wanted.get("model_calls")) for key in call}
+    for call in listing(run.get("model_calls")):
+        for key in set(call) - OF_EVERY_CALL - settings:
+            del call[key]
     return wanted, run, found
 
 

@@ -37,8 +37,8 @@ def take_violations(trace: dict[str, Json]) -> dict[str, list[Json]]:
 def violations(expected: dict[str, Json], setup: Mapping[str, Json]) -> None:
     """
     Compare ``on_violation`` entries as lists of their own, per processor: every recorded one, exactly one for each
-    run that ends in a tripwire of a processor with an ``on_violation``, and any number of further ones for a built-in
-    whose strategy is not ``block``.
+    run that ends in a tripwire of a processor with an ``on_violation``, one or none for each attempt that it sent back,
+    and any number of further ones for a built-in whose strategy is not ``block``.
     """
     due: list[tuple[str, Json]] = []
     for run in runs_of(setup, expected):
@@ -48,14 +48,10 @@ def violations(expected: dict[str, Json], setup: Mapping[str, Json]) -> None:
             if entry.get("hook") == "on_violation"
         ]
         due += recorded
-        tripwire = mapping(run.record.get("result")).get("tripwire")
-        label = _listens(setup, tripwire.get("processor_id")) if tripwire else None
-        if tripwire is not None and label is not None:
-            told: dict[str, Json] = {"processor_id": tripwire.get("processor_id"), "message": tripwire["reason"]}
-            if "metadata" in tripwire:
-                told["detail"] = tripwire["metadata"]
-            if (label, told) not in recorded:
-                due.append((label, told))
+        for step in run.steps:
+            if step.get("finish_reason") == "retry":
+                due += [(label, {"$optional": told}) for label, told in _owed(setup, step, recorded)]
+        due += _owed(setup, mapping(run.record.get("result")), recorded)
     take_violations(expected)
     found: dict[str, list[Json]] = {}
     for label, violation in due:
@@ -80,6 +76,22 @@ def settle_violations(expected: dict[str, Json], actual: dict[str, Json], setup:
         own = set(user_processors(setup).values())
         told = {label: each for label, each in told.items() if label in expected["violations"] or label in own}
     actual["violations"] = told
+
+
+def _owed(
+    setup: Mapping[str, Json], record: Mapping[str, Json], recorded: list[tuple[str, Json]]
+) -> list[tuple[str, Json]]:
+    """
+    Return the entry that the tripwire of a run or of an attempt owes to a processor that listens, if it was not recorded.
+    """
+    tripwire = record.get("tripwire")
+    label = _listens(setup, tripwire.get("processor_id")) if tripwire else None
+    if tripwire is None or label is None:
+        return []
+    told: dict[str, Json] = {"processor_id": tripwire.get("processor_id"), "message": tripwire["reason"]}
+    if "metadata" in tripwire:
+        told["detail"] = tripwire["metadata"]
+    return [] if (label, told) in recorded else [(label, told)]
 
 
 def _listens(setup: Mapping[str, Json], processor_id: Any) -> str | None:
