@@ -30,6 +30,7 @@ __all__ = ["ANY", "Difference", "compare", "either", "mark_of"]
 ANY: Json = {"$any": True}
 
 MISSING: Any = object()
+JSON = json.JSONDecoder()
 
 
 def either(*values: Json) -> Json:
@@ -93,7 +94,27 @@ def compare(expected: Json, got: Json, path: str = "") -> list[Difference]:
         return _compare_lists(expected, got, path)
     if expected == got and isinstance(expected, bool) == isinstance(got, bool):
         return []
+    if isinstance(expected, str) and isinstance(got, str) and _sorted_keys(expected) == _sorted_keys(got):
+        return []
     return [Difference(path, expected, got)]
+
+
+def _sorted_keys(text: str) -> str:
+    """
+    Return a text of the notation with the keys of the JSON objects in it in order, which mean nothing in theirs.
+    """
+    pieces: list[str] = []
+    at = 0
+    while (start := text.find("{", at)) >= 0:
+        try:
+            value, end = JSON.raw_decode(text, start)
+        except ValueError:
+            end, piece = start + 1, "{"
+        else:
+            piece = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        pieces += [text[at:start], piece]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def _compare_mark(mark: str, value: Json, got: Json, path: str) -> list[Difference]:

@@ -148,7 +148,7 @@ def _state_append_text(op: Json, call: HookCall) -> Any:
 
 
 async def _emit(op: Json, call: HookCall) -> Any:
-    writer = getattr(call.ctx, "writer", None)
+    writer = None if call.hook == "process_input" else call.ctx.writer  # the documents give it none
     call.recorder.note({"processor": call.label, "emit": op["chunk"]["type"], "writer": writer is not None})
     if writer is not None:
         await writer.custom(data_chunk(op["chunk"]))

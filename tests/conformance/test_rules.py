@@ -280,3 +280,17 @@ def test_placeholders() -> None:
     first, second = "0198a7c0-0000-7000-8000-000000000000", "0198a7c0-0000-7000-8000-000000000001"
     seen = numbered([f'x {{"id":"{second}"}}', {"id": first}, second, "2025-01-01T00:00:00+00:00"])
     assert seen == ['x {"id":"<id-1>"}', {"id": "<id-2>"}, "<id-1>", "<ts>"]
+
+
+@pytest.mark.parametrize(
+    ("got", "fits"),
+    [
+        ('assistant: tool-invocation(call t#c {"b":{"y":1,"x":2},"a":1}), text("{")', True),
+        ('assistant: tool-invocation(call t#c {"b":{"y":1,"x":3},"a":1}), text("{")', False),
+        ('assistant: tool-invocation(call t#c {"b":{"y":1,"x":2}}), text("{")', False),
+    ],
+)
+def test_keys_have_no_order(got: str, fits: bool) -> None:
+    """The keys of an object that stands in a text of the notation may come in any order; its values may not differ."""
+    expected = 'assistant: tool-invocation(call t#c {"a":1,"b":{"x":2,"y":1}}), text("{")'
+    assert (compare(expected, got) == []) is fits
