@@ -28,10 +28,11 @@ tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
 
 @both_ways
 @pytest.mark.parametrize("thread", [False, True])
-async def test_context_variables_go_down_to_a_sub_agent_with_a_time_limit_and_do_not_come_up(
-    way: str, thread: bool
+@pytest.mark.parametrize("limit", [None, 60])
+async def test_context_variables_go_down_to_a_sub_agent_and_do_not_come_up(
+    way: str, thread: bool, limit: float | None
 ) -> None:
-    """A sub-agent's hooks and tools see what the caller set; what they set in a task of its own nobody above sees."""
+    """A sub-agent's hooks and tools see what the caller set; what they set nobody above sees."""
     seen: list[tuple[str, str]] = []
 
     def note(where: str, then: str = "") -> None:
@@ -68,7 +69,7 @@ async def test_context_variables_go_down_to_a_sub_agent_with_a_time_limit_and_do
     parent = Agent(
         "parent",
         model=FakeModel([call_tool("agent-child", PROMPT), "Done."]),
-        tools=[child.as_tool().replace(timeout=60)],
+        tools=[child.as_tool().replace(timeout=limit)],
         output_processors=[at("process_tool_result", above), at("process_output_result", above, id="end")],
     )
     token = tenant.set("acme")

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.kit import COST, WAYS, ask, at
 
 from procession.agents.agent import Agent
-from procession.messages.chunks import TextDelta, ToolError, ToolOutput, ToolResult
+from procession.messages.chunks import StepFinish, ToolError, ToolOutput, ToolResult
 from procession.processors.guardrails.pii import PIIDetector
 from procession.steps.abort import AbortSignal
 from procession.testing.fake_model import FakeModel
@@ -40,17 +40,18 @@ async def test_an_agent_answers_as_a_tool_and_its_tokens_count_once(way: str) ->
 
 @both_ways
 async def test_a_tripwire_of_a_sub_agent_is_a_marked_error(way: str) -> None:
-    """What stopped the sub-agent is told, none of its text is, and the parent goes on (pitfall 14)."""
+    """What stopped the sub-agent is told, the model gets none of its text, and the parent goes on (pitfall 14)."""
     guard = at("process_output_result", lambda ctx: ctx.abort("not that"))
     child = Agent("child", model=FakeModel(["secret words"]), output_processors=[guard])
-    seen = await ask(parent(call_tool("agent-child", PROMPT), "Done.", tools=[child]), way)
+    model = FakeModel([call_tool("agent-child", PROMPT), "Done."])
+    seen = await ask(Agent("parent", model=model, tools=[child]), way)
     (result,) = seen.result.tool_results
     assert isinstance(result, ToolResult)
     assert result.is_error
     assert result.result == {
         "tripwire": {"reason": "not that", "retry": False, "metadata": None, "processor_id": "guard"}
     }
-    assert "secret words" not in repr([*seen.chunks])
+    assert "secret words" not in repr(model.requests)
     assert seen.result.status == "completed"
     assert seen.result.tripwire is None
     assert seen.result.usage.total_tokens == 3 * COST
@@ -162,21 +163,15 @@ async def test_the_parents_guards_see_the_answer_before_its_model(way: str) -> N
     assert "Write to" in seen.result.tool_results[0].result  # type: ignore[union-attr]
 
 
-async def test_the_reader_is_shown_accepted_steps_of_a_sub_agent() -> None:
-    """A step's chunks come once it is accepted, its text as one."""
-    child = Agent("child", model=FakeModel(["one two three"]))
-    seen = await ask(parent(call_tool("agent-child", PROMPT, id="c1"), "Done.", tools=[child]), "stream")
-    inner = [chunk.output for chunk in seen.chunks if isinstance(chunk, ToolOutput)]
-    assert [each.text for each in inner if isinstance(each, TextDelta)] == ["one two three"]
-
-
 @both_ways
-async def test_a_rejected_attempt_of_a_sub_agent_is_not_shown(way: str) -> None:
-    """What a sub-agent was sent back for never reaches the parent's reader."""
+async def test_a_rejected_attempt_of_a_sub_agent_ends_with_a_step_that_says_so(way: str) -> None:
+    """The parent's reader is told of it as the sub-agent's own would be, and drops what it showed; no model sees it."""
     guard = at("process_output_step", lambda ctx: None if ctx.retry_count else ctx.abort("again", retry=True))
     child = Agent("child", model=FakeModel(["bad words", "good"]), output_processors=[guard], max_processor_retries=1)
     seen = await ask(parent(call_tool("agent-child", PROMPT), "Done.", tools=[child]), way)
-    assert "bad words" not in repr([*seen.chunks])
+    inner = [chunk.output for chunk in seen.chunks if isinstance(chunk, ToolOutput)]
+    told = [each.reason if isinstance(each, StepFinish) else each.text for each in inner if hasattr(each, "text")]
+    assert told == ["bad words", "retry", "good", "stop", "good"]
     assert seen.result.tool_results[0].result == "good"  # type: ignore[union-attr]
     assert seen.result.usage.total_tokens == 4 * COST
 

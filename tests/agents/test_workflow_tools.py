@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -114,3 +115,30 @@ async def test_an_agent_in_a_workflow_is_charged_and_its_tripwire_marked(way: st
     assert told.is_error
     assert told.result["tripwire"]["reason"] == "not that"
     assert result.usage.total_tokens == 3 * COST
+
+
+tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+
+@both_ways
+async def test_context_variables_that_a_workflow_sets_do_not_come_up(way: str) -> None:
+    """A step sees what the caller set, and what it sets neither the hooks nor the caller see."""
+    seen: list[str] = []
+
+    @step
+    async def move(ctx: StepContext[int]) -> int:
+        """Set it."""
+        seen.append(tenant.get())
+        tenant.set("step")
+        return ctx.input
+
+    name = "workflow-moves"
+    hook = at("process_output_result", lambda ctx: seen.append(tenant.get()))
+    model = FakeModel([call_tool(name, {"input": 1}), "Done."])
+    token = tenant.set("acme")
+    try:
+        await ask(Agent("parent", model=model, tools=[flow("moves", int, move)], output_processors=[hook]), way)
+        seen.append(tenant.get())
+    finally:
+        tenant.reset(token)
+    assert seen == ["acme", "acme", "acme"]

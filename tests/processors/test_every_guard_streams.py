@@ -215,7 +215,8 @@ ARRANGEMENTS: dict[str, Callable[[Any], Any]] = {
 
 
 @cache
-def _plan(name: str, arrangement: str) -> StreamPlan:
+def plan_of(name: str, arrangement: str) -> StreamPlan:
+    """Return how a list with the guard *name* in an *arrangement* is made ready for chunks."""
     plan = stream_plan(chain(processor_steps([ARRANGEMENTS[arrangement](EVERY[name])], where="list"), "list"))
     assert plan is not None
     return plan
@@ -270,7 +271,7 @@ def holds(name: str, arrangement: str, texts: dict[str, str], chunks: Sequence[C
                 held = len(text) - _taken(guard, wanted[id].pieces, len(shown.texts.get(id, "")))
                 assert held <= bound, f"{held} characters of block {id} are held back"
 
-    shown = anyio.run(_stream, _plan(name, arrangement), chunks, in_time)
+    shown = anyio.run(_stream, plan_of(name, arrangement), chunks, in_time)
     stops = any(each.stops for each in wanted.values())
     assert shown.tripped == stops
     for id, want in wanted.items():

@@ -4,17 +4,18 @@ An agent as a tool: it runs inside the run of the agent that calls it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from procession.agents.call import Call, Emit
+from procession.agents.call import Call
 from procession.agents.caller import Caller
+from procession.agents.nested_stream import NestedStream
 from procession.agents.output import AgentResult
 from procession.agents.resume import prepare_resumed, waiting_calls
 from procession.agents.sub_run import begin_sub_run, sub_run
 from procession.agents.workflow_tool import tool_name
 from procession.errors import InputError, RunAlreadyClaimed, RunError, TripwireError
-from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, StepFinish, TextDelta, TripwireChunk
+from procession.steps.own_context import OwnContext
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
 
@@ -37,7 +38,7 @@ def agent_tool(
     said = description if description is not None else getattr(agent, "description", "")
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> str:
-        return await _run(agent, args["prompt"], ctx)
+        return await OwnContext(_run(agent, args["prompt"], ctx))
 
     return Tool(
         name=name or tool_name("agent", agent.id),
@@ -51,11 +52,12 @@ def agent_tool(
 
 async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
     run_id = f"{ctx.run_id}:{ctx.tool_call_id}"
-    emit = _forwarded(ctx)
+    nested = NestedStream(agent.id, ctx)
     if ctx.resumed:
-        result = await _resume(agent, run_id, ctx, emit)
+        result = await _resume(agent, run_id, ctx, nested)
     else:
-        result = await begin_sub_run(agent, prompt, ctx.scope, run_id=run_id, emit=emit)
+        run = begin_sub_run(agent, prompt, ctx.scope, run_id=run_id, emit=nested.emit, streaming=nested.streaming)
+        result = await nested.read(run)
     if result.suspended:
         await _ask(agent, result.run_id, ctx)
     if result.tripwire is not None:
@@ -67,7 +69,7 @@ async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
     return result.text
 
 
-async def _resume(agent: Caller, run_id: str, ctx: ToolContext, emit: Emit | None) -> AgentResult:
+async def _resume(agent: Caller, run_id: str, ctx: ToolContext, nested: NestedStream) -> AgentResult:
     """
     Hand on the last answer; those before it the inner run has had.
     """
@@ -76,10 +78,12 @@ async def _resume(agent: Caller, run_id: str, ctx: ToolContext, emit: Emit | Non
         answers = ctx.suspend(resume_schema=_ANSWERS)
 
     def prepared(options: dict[str, Any]) -> Awaitable[Call]:
-        return prepare_resumed(agent, run_id, answers, options, emit=emit, streaming=emit is not None, inside=True)
+        return prepare_resumed(
+            agent, run_id, answers, options, emit=nested.emit, streaming=nested.streaming, inside=True
+        )
 
     try:
-        return await sub_run(agent.id, ctx.scope, prepared)
+        return await nested.read(sub_run(agent.id, ctx.scope, prepared))
     except (InputError, RunAlreadyClaimed) as error:  # or a process that died holds it yet: the question stands
         ctx.refused = error
         await _ask(agent, run_id, ctx)
@@ -103,43 +107,3 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
         for call in await waiting_calls(agent, run_id)
     ]
     ctx.suspend({"agent": agent.id, "run_id": run_id, "calls": calls}, resume_schema=_ANSWERS, label=agent.id)
-
-
-def _forwarded(ctx: ToolContext) -> Callable[[Chunk], Awaitable[None]] | None:
-    """
-    Return what takes the inner run's chunks to the reader of the outer one, or ``None`` where nobody is to get them.
-
-    They wait for the end of the run, which may be rejected as a whole, and nothing of an attempt that was sent back is
-    passed on; each text goes as one.
-    Where processors of the outer run look at its stream nothing is passed on: guards look into text, not into this.
-    """
-    listens = ctx.scope.resources.get("listens")
-    if listens is None or not listens():
-        return None
-    accepted: list[Chunk] = []
-    step: list[Chunk] = []
-    texts: list[str] = []
-
-    async def emit(chunk: Chunk) -> None:
-        if isinstance(chunk, (TripwireChunk, ErrorChunk, AbortChunk)):  # the tool's result says it
-            accepted.clear()
-            step.clear()
-            texts.clear()
-            return
-        last = step[-1] if step else None
-        if isinstance(last, TextDelta):
-            if isinstance(chunk, TextDelta) and last.id == chunk.id:
-                texts.append(chunk.text)
-                return
-            step[-1] = last.replace(text="".join((last.text, *texts)))
-            texts.clear()
-        step.append(chunk)
-        if isinstance(chunk, StepFinish):
-            if chunk.reason != "retry":
-                accepted.extend(step)
-            step.clear()
-        elif isinstance(chunk, Finish):
-            for each in (*accepted, chunk):
-                await ctx.writer.write(each)
-
-    return emit

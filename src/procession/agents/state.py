@@ -31,7 +31,7 @@ from procession.processors.hooks import Hook
 from procession.processors.payloads import InputStepPayload
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Bail
+from procession.steps.signals import Bail, Signal
 from procession.steps.step import InlineRun
 
 __all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState"]
@@ -146,6 +146,7 @@ class LoopState:
         "step_number",
         "step_texts_stale",
         "steps",
+        "stopped_by",
         "structured",
         "suspended",
         "system",
@@ -219,6 +220,8 @@ class LoopState:
         self.structured: StructuredRun | None = None
         """What becomes of the structured output, where any is asked for."""
         self.step_texts_stale = False
+        self.stopped_by: Exception | Signal | None = None
+        """What a processor decided, or failed with, about a chunk that a tool wrote."""
         self.guards: GuardsOut | None = None
         """The input guards that have not passed yet, where they run beside the model call."""
         self.options: Mapping[str, Any] = _NO_OPTIONS
@@ -255,11 +258,11 @@ class LoopState:
         """
         self._usages.append(usage)
 
-    def listens(self) -> bool:
+    def passes_on(self) -> bool | None:
         """
-        Whether what runs inside may be shown to the reader: somebody reads, and no processor would have to look at it.
+        Whether what runs inside is to answer as a stream, as this run does; ``None`` where nobody hears of it.
         """
-        return self.chain is None and self.heard
+        return self.settings.streaming if self.heard else None
 
     def seen_steps(self) -> Sequence[AgentStep]:
         """

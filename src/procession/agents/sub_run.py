@@ -23,10 +23,17 @@ _DEPTH = "depth"
 
 
 def begin_sub_run(
-    agent: Caller, messages: Any, outer: RequestScope, *, run_id: str = "", emit: Emit | None = None
+    agent: Caller,
+    messages: Any,
+    outer: RequestScope,
+    *,
+    run_id: str = "",
+    emit: Emit | None = None,
+    streaming: bool = False,
 ) -> Awaitable[AgentResult]:
     """
-    Let *agent* answer *messages* inside the run of *outer*; *emit* takes its chunks.
+    Let *agent* answer *messages* inside the run of *outer*; *emit* takes its chunks, its model is asked as *streaming*
+    says.
 
     With a *run_id*, which the outer run has made of its own, it is resumed by the outer run alone.
     """
@@ -34,7 +41,7 @@ def begin_sub_run(
     async def prepared(options: dict[str, Any]) -> Call:
         if run_id:
             options["run_id"] = run_id
-        call = await prepare(agent, messages, options, emit=emit, streaming=emit is not None)
+        call = await prepare(agent, messages, options, emit=emit, streaming=streaming)
         call.state.scope.resources[INSIDE] = bool(run_id)
         return call
 

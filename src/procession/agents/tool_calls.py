@@ -6,21 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from procession.agents.approval import needs_approval
 from procession.agents.hook_steps import run_hook
+from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.suspension import park
-from procession.agents.written import write_data
+from procession.agents.written import write_from_tool
 from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolOrigin, ToolResultPayload
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
-from procession.steps.signals import Suspend
+from procession.steps.signals import Bail, Suspend, Tripwire
 from procession.steps.step import InlineRun
 from procession.tools.answers import Question
 from procession.tools.context import ToolContext
@@ -70,17 +71,34 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
     calls = [call for call in attempt.step.tool_calls if not call.provider_executed]
     if not calls:
         return state
-    if len(calls) == 1:
-        attempt.outcomes = [await _run(state, attempt, calls[0], run, path)]
-        return state
-    results: list[Any] = [None] * len(calls)
+    try:
+        if len(calls) == 1:
+            attempt.outcomes = [await _run(state, attempt, calls[0], run, path)]
+            if state.stopped_by is not None:
+                raise state.stopped_by
+            return state
+        results: list[Any] = [None] * len(calls)
 
-    async def one(index: int) -> None:
-        results[index] = await _run(state, attempt, calls[index], run, path)
+        async def one(index: int) -> None:
+            results[index] = await _run(state, attempt, calls[index], run, path)
+            if state.stopped_by is not None:
+                raise state.stopped_by
 
-    await _together(state, calls, one)
+        await _together(state, calls, one)
+    except Tripwire as verdict:
+        await _stop(state, verdict)
     attempt.outcomes = results
     return state
+
+
+async def _stop(state: LoopState, verdict: Tripwire) -> NoReturn:
+    """
+    Send the step back where a processor of the stream asks for that and the budget allows it, or stop the run (D14).
+    """
+    if verdict.info.retry and await send_back(state, verdict.info):
+        state.stopped_by = None
+        raise Bail(state) from None
+    raise verdict
 
 
 async def _together(state: LoopState, calls: Sequence[ToolCall], one: Callable[[int], Awaitable[None]]) -> None:
@@ -103,13 +121,18 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     if len(calls) > 1 or calls[0].provider_executed:
         await run_tools(state, run, path)
         return await take_results(state, run, path)
-    outcome = await _run(state, attempt, calls[0], run, path)  # the usual case, without a detour
-    attempt.outcomes = (outcome,)
-    if not outcome.pending:
-        taken: list[ToolResult | ToolError] = []
-        attempt.step.tool_results = taken
-        await _take(state, run, path, outcome, taken)
-    elif outcome.waiting is not None:
+    try:
+        outcome = await _run(state, attempt, calls[0], run, path)  # the usual case, without a detour
+        if state.stopped_by is not None:
+            raise state.stopped_by
+        attempt.outcomes = (outcome,)
+        if not outcome.pending:
+            taken: list[ToolResult | ToolError] = []
+            attempt.step.tool_results = taken
+            await _take(state, run, path, outcome, taken)
+    except Tripwire as verdict:
+        await _stop(state, verdict)
+    if outcome.waiting is not None:
         await park(state, [outcome.waiting], run)
     return state
 
@@ -119,6 +142,13 @@ async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState
     Run the tools whose calls were answered, one after the other in the order of the calls; each result is taken, and
     written down as processors leave it, before the next tool runs.  The others of the step were dealt with before.
     """
+    try:
+        return await _run_answered(state, run, path)
+    except Tripwire as verdict:
+        await _stop(state, verdict)
+
+
+async def _run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState:
     attempt = state.attempt
     assert attempt is not None  # a suspended run has one
     if state.heard:
@@ -146,6 +176,8 @@ async def run_answered(state: LoopState, run: InlineRun, path: str) -> LoopState
             outcome.denied = answer
         else:
             outcome = await _run(state, attempt, call, run, path, answer)
+            if state.stopped_by is not None:
+                raise state.stopped_by
         if outcome.waiting is not None:
             left.append(outcome.waiting)
             continue
@@ -181,7 +213,7 @@ async def _run(
         tool_name=call.tool_name,
         scope=state.scope,
         messages=state.messages.view,
-        emit=partial(write_data, state),
+        emit=partial(write_from_tool, state),
         caller=run.call,
         path=path,
         answers=resumed.answers if resumed is not None else (),
@@ -263,11 +295,14 @@ async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState
     taken: list[ToolResult | ToolError] = []
     attempt.step.tool_results = taken
     waiting: list[SuspendedCall] = []
-    for outcome in attempt.outcomes:
-        if not outcome.pending:
-            await _take(state, run, path, outcome, taken)
-        elif outcome.waiting is not None:
-            waiting.append(outcome.waiting)
+    try:
+        for outcome in attempt.outcomes:
+            if not outcome.pending:
+                await _take(state, run, path, outcome, taken)
+            elif outcome.waiting is not None:
+                waiting.append(outcome.waiting)
+    except Tripwire as verdict:
+        await _stop(state, verdict)
     if waiting:
         await park(state, waiting, run)
     return state

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from procession.errors import DefinitionError, InputError, RunError, TripwireError
+from procession.steps.own_context import OwnContext
 from procession.steps.signals import Bail, Suspend, Tripwire
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
@@ -39,7 +40,8 @@ def workflow_tool(
 
     Its arguments are those of the workflow's input type where that is an object in JSON (a pydantic model, a dataclass,
     a ``TypedDict``); else it takes ``{"input": ...}``.  A workflow that a processor blocks gives a result that is marked
-    as an error and says why; one that fails is an error of the tool.  It cannot be suspended.
+    as an error and says why; one that fails is an error of the tool, and so is one that suspends itself: it cannot be
+    resumed there.
 
     >>> from procession.workflows.workflow import create_workflow
     >>> from procession.steps.step import StepContext, step
@@ -58,13 +60,16 @@ def workflow_tool(
 
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> Any:
         try:
-            return await ctx.call(workflow, args if whole else args.get("input"))
+            return await OwnContext(ctx.call(workflow, args if whole else args.get("input")))
         except Bail as bailed:
             return bailed.value
         except Tripwire as tripped:
             raise TripwireError(tripped.info) from None
         except Suspend:
-            raise RunError(f"workflow {workflow.id!r} was suspended, and cannot be resumed inside a tool") from None
+            raise RunError(
+                f"workflow {workflow.id!r} was suspended, and cannot be resumed inside a tool",
+                hint="let a tool of the agent ask (ToolContext.suspend), and call the workflow with the answer",
+            ) from None
         except InputError as error:
             if error.__class__ is InputError:
                 raise

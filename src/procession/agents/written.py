@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from procession.agents.state import LoopState
 from procession.errors import MessageError
-from procession.messages.chunks import Chunk, DataChunk
+from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.parts import DataPart
+from procession.steps.signals import Signal
 
-__all__ = ["check_message", "put_data", "write_data"]
+__all__ = ["check_message", "put_data", "write_data", "write_from_tool"]
 
 
 async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, message_id: str | None = None) -> None:
@@ -23,6 +24,30 @@ async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, 
     for each in await state.deliver(chunk, sender):
         if isinstance(each, DataChunk) and not each.transient:
             _keep(state, DataPart(each.type, each.data, each.id), message_id)
+
+
+async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
+    """
+    Do what :func:`write_data` does for a chunk of a tool; those that run at the same time wait for each other in the
+    stream's processors.  What is written after the end of the run reaches nobody.
+
+    What a processor or a callback raises is no failure of the tool, whatever its code makes of it: it is noted as what
+    the run is stopped by.
+    """
+    if "spend" not in state.scope.resources:
+        return
+    chain = state.chain
+    try:
+        if chain is None or (chain.fast is not None and not isinstance(chunk, ToolOutput)):
+            await write_data(state, chunk)
+            return
+        for each in await chain.push_written(chunk):
+            await state.send(each)
+            if isinstance(each, DataChunk) and not each.transient:
+                _keep(state, DataPart(each.type, each.data, each.id), None)
+    except (Exception, Signal) as raised:
+        state.stopped_by = state.stopped_by or raised
+        raise
 
 
 def check_message(state: LoopState, message_id: str) -> None:

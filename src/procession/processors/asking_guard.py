@@ -20,6 +20,7 @@ from procession.processors.contexts import InputContext, OutputResultContext, Ou
 from procession.processors.detect.detector import Detector, Verdict, verdict_by
 from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import pieces_of
+from procession.processors.nested_values import guarded_chunk, texts_beside
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
@@ -145,6 +146,25 @@ class AskingGuard(TextGuard):
         texts = call_texts(chunk) if isinstance(chunk, ToolCall) else []
         found = {text: await self._regions_in_string(ctx, text) for text in dict.fromkeys(texts)}
         return guarded_call(self, ctx, chunk, lambda text: found[text] if text in found else self.regions(text))
+
+    async def look_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Return a nested stream's chunk as the strategy leaves it; the detector is asked about each text in it.
+        """
+        if self.enforces:
+            return await self.nested_looked_at(ctx)
+        watch_beside(ctx, self.nested_looked_at, self.timeout)
+        return ctx.chunk
+
+    async def nested_looked_at(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Do what ``look_slowly`` does, now.
+        """
+        chunk = ctx.chunk
+        found = {
+            text: await self._regions_in_string(ctx, text) for text in dict.fromkeys(texts_beside(self, ctx, chunk))
+        }
+        return guarded_chunk(self, ctx, chunk, lambda text: found[text] if text in found else self.regions(text))
 
     async def _regions_in_string(self, ctx: HookContext[Any], text: str) -> list[Region]:
         worth = len(text) >= _SHORTEST and any(character.isalpha() for character in text)

@@ -22,6 +22,7 @@ from procession.processors.beside import watch_beside
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
+from procession.processors.nested_values import guarded_chunk
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
 from procession.processors.time_limit import limited, within
@@ -41,6 +42,7 @@ class GuardGroup:
     on_error = "stop"
     timeout: float | None = None
     mutates = True
+    nested_text = True
 
     def __init__(self, guards: Sequence[TextGuard]) -> None:
         self.guards = tuple(guards)
@@ -49,8 +51,10 @@ class GuardGroup:
         self._by_id = {guard.id: guard for guard in self.guards}
         self._strict = [guard for guard in self.guards if not guard.passes]
         self._lenient = [guard for guard in self.guards if guard.passes]
-        self._waits = any(guard.asks for guard in self.guards)
-        self._scanning = sorted((guard for guard in self.guards if guard.scan_tool_args), key=_leniency)
+        self.waits = any(guard.asks for guard in self.guards)
+        """Whether it asks somebody outside."""
+        self._strictest_first = sorted(self.guards, key=_leniency)
+        self._scanning = [guard for guard in self._strictest_first if guard.scan_tool_args]
         """Those that look at what tools are called with, the strictest first."""
         if any(guard.asks for guard in self._scanning):
             setattr(self, "process_output_stream", self._stream_slowly)  # noqa: B010
@@ -71,7 +75,7 @@ class GuardGroup:
         if type(chunk) is not TextDelta:
             return self._guarded_call(ctx, chunk) if self._scanning else chunk
         block = TextBlocks[_Block].of(ctx, self._new_block).block(chunk)
-        if self._waits:
+        if self.waits:
             block.whole.append(chunk.text)
             return None if self._strict else chunk
         for guard, own in block.own:
@@ -108,12 +112,38 @@ class GuardGroup:
                     ctx.chunk = await within(guard.timeout, ctx, look) or ctx.chunk
         return ctx.chunk
 
+    def look(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Return a nested stream's chunk as the guards leave what stands in it beside text.
+        """
+        out: Chunk | None = ctx.chunk
+        for guard in self._strictest_first:
+            with self._as(ctx, guard):
+                out = guarded_chunk(guard, ctx, out, guard.regions) if out is not None else None
+        return out
+
+    async def look_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
+        """
+        Do what ``look`` does where a guard asks somebody.
+        """
+        for guard in self._strictest_first:
+            out: Chunk | None = ctx.chunk
+            with self._as(ctx, guard):
+                if isinstance(guard, AskingGuard) and guard.asks:
+                    out = await within(guard.timeout, ctx, partial(guard.look_slowly, ctx))
+                else:
+                    out = guarded_chunk(guard, ctx, ctx.chunk, guard.regions)
+            if out is None:
+                return None
+            ctx.chunk = out
+        return ctx.chunk
+
     def flush_output_stream(self, ctx: OutputStreamContext) -> Any:
         """
         Return the rest of the blocks that end now that ``ctx.chunk`` is about to come.
         """
         ended = TextBlocks[_Block].of(ctx, self._new_block).ended_by(ctx.chunk)
-        if self._waits and ended:
+        if self.waits and ended:
             return self._flush_slowly(ctx, ended)
         out: list[Chunk] = []
         for id, block in ended:
@@ -156,7 +186,7 @@ class GuardGroup:
         TextBlocks.forget(ctx)
 
     def _new_block(self) -> _Block:
-        if self._waits:
+        if self.waits:
             return _Block(StreamedText([]), [], [])
         spared = [
             (guard, _SparedLane(guard))

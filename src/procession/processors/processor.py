@@ -97,6 +97,11 @@ class Processor:
     """Whether ``process_tool_result`` is called for tools that raised, with ``ctx.is_error`` (D20)."""
     uses_stream_parts: bool = False
     """Whether ``ctx.stream_parts`` is kept (D37)."""
+    nested_text: bool = False
+    """
+    Whether ``process_output_stream`` is given the chunks of a sub-agent one by one, as if they were the answer's, with a
+    context for each stream; other processors get each in its ``tool-output``.
+    """
     on_error: Literal["stop", "skip"] = "stop"
     """What an exception in a hook does: stop the run, or leave this processor out (D17)."""
     timeout: float | None = None

@@ -79,11 +79,12 @@ _DEFAULTS: Mapping[str, Any] = {
     "redacts": False,
     "fails_closed": False,
     "own_retries": False,
+    "nested_text": False,
 }
 
 OptionName = Literal[
     "name", "description", "process_data_parts", "process_tool_errors", "uses_stream_parts", "on_error", "timeout",
-    "blocking", "mutates", "check_only", "redacts", "fails_closed", "own_retries",
+    "blocking", "mutates", "check_only", "redacts", "fails_closed", "own_retries", "nested_text",
 ]  # fmt: skip
 
 

@@ -16,22 +16,35 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from procession.messages.chunks import Chunk, DataChunk, Finish, TextDelta, TextEnd, ToolCall
+from procession.messages.chunks import (
+    Chunk,
+    DataChunk,
+    Finish,
+    TextDelta,
+    TextEnd,
+    ToolCall,
+    ToolError,
+    ToolOutput,
+    ToolOutputDenied,
+    ToolResult,
+)
 from procession.messages.message_list import MessageList
+from procession.processors.block_order import BlockOrder, Pushed
+from procession.processors.nested_stream import NestedStreams
 from procession.processors.payloads import OutputStreamPayload
-from procession.processors.stream_items import Item, ProcessorItem, release_all, run_items
+from procession.processors.stream_items import ProcessorItem, run_items
 from procession.processors.stream_plan import StreamPlan
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal
 
 __all__ = ["StreamChain"]
 
-Pushed = Chunk | list[Chunk] | None
 _MAY_WAIT = frozenset({ToolCall, TextEnd, Finish})
 """What waits for the end of text blocks, or ends them."""
+_TOOL_ENDED = frozenset({ToolResult, ToolError, ToolOutputDenied})
 
 
-class StreamChain:
+class StreamChain(BlockOrder):
     """
     One run's chain: made from a plan, with a context for each processor.
 
@@ -41,7 +54,7 @@ class StreamChain:
 
     def __init__(self, plan: StreamPlan, scope: RequestScope, message_list: MessageList) -> None:
         self.payload = OutputStreamPayload(message_list)
-        self.items: list[Item] = plan.instantiate(self.payload, scope)
+        super().__init__(plan.instantiate(self.payload, scope))
         direct = not any(item.holds for item in self.items) and all(
             item.is_simple for item in self.items if isinstance(item, ProcessorItem)
         )
@@ -52,10 +65,8 @@ class StreamChain:
         self._links = [(item if isinstance(item, ProcessorItem) else None, item) for item in self.items]
         self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else self._push
         """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
-        self._open: set[str] = set()
-        """The text blocks that have begun and not ended, where a processor may hold text back."""
-        self._late: list[Chunk] = []
-        """Tool calls that wait for the end of those, and what came behind them."""
+        self._nested: NestedStreams | None = None
+        """The streams of agents that tools run, once there was one."""
 
     def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int) -> None:
         """
@@ -65,6 +76,8 @@ class StreamChain:
         self.payload.steps = steps
         self.payload.retry_count = retry_count
         self._open.clear()
+        if self._nested is not None:
+            self._nested.clear()
         for item in self.items:
             item.begin(self.payload)
 
@@ -74,6 +87,8 @@ class StreamChain:
         """
         self._open.clear()
         self._late.clear()
+        if self._nested is not None:
+            self._nested.clear()
         for item in self.items:
             item.discard()
 
@@ -83,49 +98,26 @@ class StreamChain:
         if kind is TextDelta and not self._late:
             self._open.add(chunk.id)  # type: ignore[attr-defined]
         elif (self._late or kind in _MAY_WAIT) and sender is None:
-            await self._push_in_order(chunk, out)
+            await self._push_in_order(chunk, chunk, out)
             return out[0] if len(out) == 1 else out or None
+        elif kind is ToolOutput:
+            return await self.push_written(chunk)
+        elif self._nested is not None and kind in _TOOL_ENDED:
+            await self._nested.end(chunk.tool_call_id, out)  # type: ignore[attr-defined]
         await run_items(self.items, 0, chunk, out, sender)
         return out[0] if len(out) == 1 else out or None
 
-    async def _push_in_order(self, chunk: Chunk, out: list[Chunk]) -> None:
+    async def push_written(self, chunk: Chunk) -> list[Chunk]:
         """
-        Let a tool call wait until the text blocks that are open have ended, and what comes behind it wait with it.
-
-        The model may not say that a block is over before it calls a tool: what is held of it would come behind the
-        call.  To let it go at the call would show half of a match that goes on behind it.
+        Return what comes out for a chunk that a tool wrote; tools run at the same time, and wait for each other here.
         """
-        ends = chunk.control
-        if ends:
-            await self._end_all(chunk, out)
-        elif isinstance(chunk, (TextDelta, TextEnd)):
-            if self._late and chunk.id not in self._open:  # of a block that itself waits
-                self._late.append(chunk)
-                return
-            if isinstance(chunk, TextEnd):
-                self._open.discard(chunk.id)
-                ends = not self._open
-        elif self._late or self._open:
-            self._late.append(chunk)
-            return
-        await run_items(self.items, 0, chunk, out, None)
-        if ends and self._late:
-            await self._catch_up(out)
-
-    async def _catch_up(self, out: list[Chunk]) -> None:
-        late, self._late = self._late, []
-        for chunk in late:
-            pushed = await self._push(chunk)
-            if pushed is not None:
-                out += pushed if isinstance(pushed, list) else [pushed]
-
-    async def _end_all(self, coming: Chunk | None, out: list[Chunk]) -> None:
-        await release_all(self.items, coming, out)
-        self._open.clear()
-        while self._late:
-            await self._catch_up(out)
-            await release_all(self.items, coming, out)
-            self._open.clear()
+        if self._nested is None:
+            self._nested = NestedStreams(self.items)
+        if isinstance(chunk, ToolOutput):
+            return await self._nested.push(chunk)
+        async with self._nested.turn:
+            out = await self.push(chunk)
+        return out if isinstance(out, list) else [out] if out is not None else []
 
     async def flush(self) -> list[Chunk]:
         """

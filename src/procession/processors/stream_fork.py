@@ -5,6 +5,7 @@ Branches of a stream chain: the arms of ``.parallel()`` and ``.branch()``, and h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from time import monotonic
 from typing import Any, cast
 
@@ -12,42 +13,20 @@ import anyio
 
 from procession.errors import ConditionError, MergeConflict, NoArmMatched
 from procession.messages.chunks import Chunk, DataChunk
+from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
+from procession.processors.stream_arm import StreamArm
 from procession.processors.stream_items import Item, ProcessorItem, picked_payload, release_all, run_items
 from procession.processors.stream_owed import Dropped, Owed
 from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy
 from procession.steps.signals import Signal, Tripwire
 
-__all__ = ["ForkItem", "StreamArm"]
+__all__ = ["ForkItem"]
 
 
 _LONG = 0.001
 """Seconds after which arms that were awaited in turn are taken to have waited for something."""
-
-
-class StreamArm:
-    """
-    One arm: its items, the payload by which a map sees it, and the condition under which it runs.
-    """
-
-    __slots__ = ("condition", "holds", "items", "payload", "redacts", "step_id")
-
-    def __init__(
-        self,
-        step_id: str,
-        items: list[Item],
-        payload: OutputStreamPayload,
-        *,
-        condition: Callable[[Any], Any] | None = None,
-        redacts: bool = False,
-    ) -> None:
-        self.step_id = step_id
-        self.items = items
-        self.payload = payload
-        self.condition = condition
-        self.redacts = redacts
-        self.holds = any(item.holds for item in items)
 
 
 class ForkItem(Item):
@@ -95,6 +74,32 @@ class ForkItem(Item):
         watched = {arm.step_id: arm.holds for arm in self._all if arm.redacts} if choose and not allow_drop else {}
         # Nothing can be lost where the one arm that redacts is always the one that is picked.
         self._owed = Owed(watched) if watched and list(watched) != [pick] else None
+
+    def nested(self, make: Callable[[Sequence[Item]], list[Item]]) -> Item:
+        """
+        Return this fork for nested streams, with arms of the items that *make* makes of theirs.
+        """
+        arms = [arm.nested(make) for arm in self._all]
+        if all(new.items == old.items for new, old in zip(arms, self._all, strict=True)):
+            return self
+        made = copy(self)
+        made._all = tuple(arms)
+        made._arms = made._all[: len(self._arms)]
+        made._default = arms[-1] if self._default is not None else None
+        made.holds = any(arm.holds for arm in arms)
+        made._simple, made._waits, made._concurrent = None, False, False
+        made._owed = self._owed.anew() if self._owed is not None else None
+        return made
+
+    def forget(self, calls: Calls) -> None:
+        """
+        Drop what the arms hold back of the nested streams inside *calls*.
+        """
+        if self._owed is not None:
+            self._owed.forget(calls)
+        for arm in self._all:
+            for item in arm.items:
+                item.forget(calls)
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """

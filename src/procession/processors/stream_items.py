@@ -16,6 +16,7 @@ from procession.processors.adapter import HookCaller
 from procession.processors.context import Replaced
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hooks import Hook
+from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import option
 from procession.steps.scope import RequestScope
@@ -68,6 +69,11 @@ class Item:
         """
         return []
 
+    def forget(self, calls: Calls) -> None:
+        """
+        Drop what is held back of the nested streams inside *calls*.
+        """
+
 
 async def run_items(items: Sequence[Item], start: int, chunk: Chunk, out: list[Chunk], sender: str | None) -> None:
     """
@@ -104,7 +110,7 @@ class ProcessorItem(Item):
     One processor: its context serves the whole run.
     """
 
-    __slots__ = ("_block", "_keeps", "_scope", "caller", "ctx", "method", "takes_data")
+    __slots__ = ("_block", "_keeps", "caller", "ctx", "method", "payload", "scope", "takes_data")
 
     def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
         owner = caller.owner
@@ -118,7 +124,8 @@ class ProcessorItem(Item):
         self.ctx = OutputStreamContext(payload, scope, owner)
         self.takes_data: bool = option(owner, "process_data_parts")
         self._keeps: bool = option(owner, "uses_stream_parts")
-        self._scope = scope
+        self.payload = payload
+        self.scope = scope
         self._block: str | None = None
 
     @property
@@ -240,14 +247,14 @@ class ProcessorItem(Item):
         ctx = self.ctx
         ctx.verdict = signal_in(signal, ctx.verdict)
         # Where an answer was given in place of the model's, its own words pass whoever gave it.
-        return ctx.chunk if isinstance(ctx.verdict, Replaced) and self._scope.replacement is not None else None
+        return ctx.chunk if isinstance(ctx.verdict, Replaced) and self.scope.replacement is not None else None
 
     def settle(self) -> None:
         """
         Raise what the hook decided; the context is clean again for the next attempt.
         """
         try:
-            self.caller.settle(self.ctx, self._scope)
+            self.caller.settle(self.ctx, self.scope)
         finally:
             self.ctx.verdict = None
 

@@ -14,7 +14,8 @@ from procession.processors.guard_group import GuardGroup
 from procession.processors.hooks import Hook
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import hook_methods, option
-from procession.processors.stream_fork import ForkItem, StreamArm
+from procession.processors.stream_arm import StreamArm
+from procession.processors.stream_fork import ForkItem
 from procession.processors.stream_items import Item, MapItem, ProcessorItem
 from procession.processors.text_guard import TextGuard
 from procession.steps.scope import RequestScope

@@ -62,6 +62,7 @@ class TextGuard(Processor):
 
     fails_closed = True
     process_tool_errors = True
+    nested_text = True
     strategies: ClassVar[tuple[str, ...]] = ("block", "redact", "filter", "warn")
     strategy: str = "block"
     threshold: float = 0.5

@@ -38,6 +38,7 @@ class UnicodeNormalizer(Processor):
     id = "unicode-normalizer"
     description = "one spelling for what looks the same"
     mutates = True
+    nested_text = True
 
     def __init__(
         self,
