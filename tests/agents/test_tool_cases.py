@@ -90,20 +90,6 @@ async def test_a_guard_blocks_tools_that_come_later_too(way: str, late: bool) ->
     assert SECRET not in repr([*seen.chunks, *model.requests])
 
 
-@both_ways
-async def test_agents_and_workflows_made_tools_may_come_later(way: str) -> None:
-    """``as_tool()`` is the way for a processor to bring an agent, and its answer stands under the guards."""
-    guard, shown = on_results(lambda ctx: {"result": "[hidden]"} if SECRET in str(ctx.result) else None)
-    child = Agent("child", model=FakeModel([SECRET]))
-    model = FakeModel([call_tool("agent-child", {"prompt": "Tell."}, id="a"), "Done."])
-    agent = Agent("parent", model=model, input_processors=[bring(child.as_tool(), since=0)], output_processors=[guard])
-    seen = await ask(agent, way)
-    assert shown == [("agent-child", {"prompt": "Tell."}, "a", "step", SECRET)]
-    (result,) = seen.result.tool_results
-    assert isinstance(result, ToolResult)
-    assert told(model.requests[-1]) == [result.result] == ["[hidden]"]
-
-
 @step
 def tell(ctx: StepContext[str]) -> str:
     """Tell the secret."""
@@ -111,19 +97,36 @@ def tell(ctx: StepContext[str]) -> str:
 
 
 @both_ways
-@pytest.mark.parametrize("kind", ["agent", "workflow"])
-async def test_an_agent_that_is_no_tool_is_refused_with_the_way_to_make_it_one(way: str, kind: str) -> None:
-    """A processor that brings an agent or a workflow as it stands is named, and told what to give instead."""
-    bare: Any = Agent("child", model=FakeModel([]))
+@pytest.mark.parametrize("kind", ["agent", "agent as tool", "workflow"])
+async def test_agents_and_workflows_may_come_later(way: str, kind: str) -> None:
+    """A processor brings an agent, a tool made of one, or a workflow, and their answers stand under the guards."""
+    guard, shown = on_results(lambda ctx: {"result": "[hidden]"} if SECRET in str(ctx.result) else None)
+    child: Any = Agent("child", model=FakeModel([SECRET]))
     if kind == "workflow":
-        bare = create_workflow("flow", str).then(tell).commit()
+        child = create_workflow("child", str).then(tell).commit()
+    name, args = f"{kind.split()[0]}-child", {"input": "Tell."} if kind == "workflow" else {"prompt": "Tell."}
+    model = FakeModel([call_tool(name, args, id="a"), "Done."])
+    brings = bring(child.as_tool() if kind == "agent as tool" else child, since=0)
+    seen = await ask(Agent("parent", model=model, input_processors=[brings], output_processors=[guard]), way)
+    assert shown == [(name, args, "a", "step", SECRET)]
+    (result,) = seen.result.tool_results
+    assert isinstance(result, ToolResult)
+    assert told(model.requests[-1]) == [result.result] == ["[hidden]"]
+
+
+@both_ways
+@pytest.mark.parametrize("kind", ["workflow", "twice", "none"])
+async def test_what_cannot_be_a_tool_is_refused_where_it_is_brought(way: str, kind: str) -> None:
+    """A processor that brings a workflow that is not committed, two with one name, or no tool at all is named."""
     model = FakeModel(["Done."])
-    seen = await ask(Agent("parent", model=model, input_processors=[bring(bare, since=0)]), way)
+    child = Agent("child", model=FakeModel([]))
+    bare: Any = {"workflow": [create_workflow("flow", str).then(tell)], "twice": [child, child], "none": [4711]}[kind]
+    seen = await ask(Agent("parent", model=model, input_processors=[bring(*bare, since=0)]), way)
     error = seen.error if seen.error is not None else seen.result.error
     assert isinstance(error, ProcessorError)
     assert "bring" in str(error)
-    assert "as_tool()" in str(error)
-    assert "workflow_tool(" in str(error)
+    assert {"workflow": ".commit()", "twice": "another name", "none": "@tool"}[kind] in str(error)
+    assert "4711" not in str(error)
     assert not model.requests
 
 

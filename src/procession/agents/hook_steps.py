@@ -12,6 +12,7 @@ from procession.agents.errors import tell_error
 from procession.agents.fallback import fall_back, with_earlier
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
+from procession.agents.step_payload import StepPayload
 from procession.agents.structured_prompt import with_wish
 from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
@@ -26,7 +27,6 @@ from procession.processors.payloads import (
     APIErrorPayload,
     HookPayload,
     InputPayload,
-    InputStepPayload,
     LLMRequestPayload,
     LLMResponsePayload,
     OutputStepPayload,
@@ -103,7 +103,7 @@ async def input_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if attempt.is_fallback:
         return state
     using = attempt.using
-    payload = InputStepPayload(
+    payload = StepPayload(
         state.messages,
         model=using.model,
         tools=using.tools,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, cast
 
-from procession.errors import MessageError
+from procession.errors import DefinitionError, MessageError
 from procession.messages.draft import MessageDraft
 from procession.messages.message_list import MessageList
 from procession.messages.reconcile import commit_drafts, reconcile
@@ -122,13 +122,14 @@ def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, A
         given = result.get(name)
         if given is not None and not fits(given):
             raise MessageError(f"process_input_step returned {name}={type(given).__name__}", hint=hint)
+    tools = _tools_of(payload, result["tools"]) if "tools" in result else None
     if "system_messages" in result and result["system_messages"] is not None:
         payload.message_list.replace_system(result["system_messages"])
     _apply_messages(ctx, payload, result["messages"] if "messages" in result else result.get("message_list"))
     if result.get("model") is not None:
         payload.model = resolve_model(result["model"])
-    if "tools" in result:
-        payload.tools = _by_name(result["tools"])
+    if tools is not None:
+        payload.tools = tools
     for name in _SETTINGS:
         if name in result:
             setattr(payload, name, result[name])
@@ -141,18 +142,9 @@ def _is_model(value: Any) -> bool:
     return isinstance(value, str) or (callable(getattr(value, "stream", None)) and hasattr(value, "id"))
 
 
-def _are_tools(value: Any) -> bool:
-    tools = value.values() if is_form(value) else value
-    return (is_form(value) or is_sequence(value)) and all(isinstance(tool, Tool) for tool in tools)
-
-
 _MAPPING = "give a mapping of names to values"
 _FITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "model": (_is_model, 'give a model, or the name of one, such as "openai/gpt-5-mini"'),
-    "tools": (
-        _are_tools,
-        "give a list of tools, made with @tool, agent.as_tool() or workflow_tool(workflow), or a mapping of names to them",
-    ),
     "provider_options": (is_form, _MAPPING),
     "model_settings": (is_form, _MAPPING),
 }
@@ -179,10 +171,24 @@ def _merged(before: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> dic
     return {key: value for key, value in {**(before or {}), **changes}.items() if value is not None}
 
 
-def _by_name(tools: Any) -> Mapping[str, Any]:
-    if tools is None:
+def _tools_of(payload: Any, given: Any) -> Mapping[str, Any]:
+    """
+    Return by name the tools that a hook returned; what is none yet, such as an agent, becomes one where the run can tell.
+    """
+    if given is None:
         return {}
-    return tools if is_form(tools) else {tool.name: tool for tool in tools}
+    each = given.values() if is_form(given) else given if is_sequence(given) else (None,)
+    if all(isinstance(tool, Tool) for tool in each):
+        return given if is_form(given) else {tool.name: tool for tool in given}
+    hint: str | None = "give a list of tools, made with @tool, or a mapping of names to them"
+    if is_form(given) or is_sequence(given):
+        try:
+            tools: Mapping[str, Any] | None = payload.read_tools(given)
+            if tools is not None:
+                return tools
+        except DefinitionError as error:
+            hint = error.hint
+    raise MessageError(f"process_input_step returned tools={type(given).__name__}", hint=hint)
 
 
 def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:

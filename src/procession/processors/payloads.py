@@ -91,6 +91,13 @@ class InputStepPayload(HookPayload):
         self.structured_output = structured_output
         self.message_id = message_id
 
+    @staticmethod
+    def read_tools(given: Any) -> Mapping[str, Any] | None:
+        """
+        Return by name what a hook *gave* as tools, where it may be more than tools: agents, workflows.  ``None`` elsewhere.
+        """
+        return None
+
 
 class LLMRequestPayload(HidingPayload):
     """

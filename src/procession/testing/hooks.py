@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from procession.agents.step_payload import StepPayload
 from procession.errors import InputError, ModelError
 from procession.messages.chunks import Chunk, DataChunk, TextDelta, TextEnd, TextStart
 from procession.messages.message import Message, SystemMessage
@@ -22,7 +23,6 @@ from procession.processors.payloads import (
     APIErrorPayload,
     HookPayload,
     InputPayload,
-    InputStepPayload,
     LLMRequestPayload,
     LLMResponsePayload,
     OutputResultPayload,
@@ -45,7 +45,7 @@ _PAYLOADS: Mapping[Hook, type[HookPayload]] = {
     payload.hook: payload
     for payload in (
         InputPayload,
-        InputStepPayload,
+        StepPayload,
         LLMRequestPayload,
         OutputStreamPayload,
         APIErrorPayload,
