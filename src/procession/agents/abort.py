@@ -10,7 +10,8 @@ import anyio
 
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
-from procession.agents.step_finish import output_result, refresh_texts
+from procession.agents.step_finish import output_result
+from procession.agents.step_texts import refresh_texts
 from procession.messages.parts import Part, ReasoningPart, ToolCallPart
 from procession.processors.hooks import Hook
 from procession.runtime.run import RunResult

@@ -20,7 +20,7 @@ from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.ports import close_ports, open_ports
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
 from procession.agents.state import LoopState
-from procession.agents.step_finish import refresh_texts
+from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_start import watch_for_object
 from procession.agents.turns import in_turn
 from procession.errors import (

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from copy import copy
 
-from procession.agents.callbacks import told
 from procession.agents.output import AgentStep
+from procession.agents.retry import reject
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError, ProcessionError
-from procession.messages.chunks import StepFinish
-from procession.messages.usage import NO_USAGE
 from procession.processors.payloads import InputStepPayload
 
 __all__ = ["fall_back", "with_earlier"]
@@ -37,10 +35,7 @@ async def fall_back(state: LoopState, error: ModelError) -> bool:
     state.fallen += 1
     state.failures.append(error)
     state.own_retries += 1  # of neither budget
-    state.roll_back(attempt)
-    await state.deliver(StepFinish("retry", True, "", NO_USAGE, state.response_id))
-    if state.on_step_finish is not None:
-        await told("on_step_finish", state.on_step_finish, attempt.step)
+    await reject(state, attempt)
     step = AgentStep(state.step_number, state.response_id)
     state.attempt = Attempt(using, step, state.messages.get_by_id(state.response_id))
     state.attempt.is_fallback = True

@@ -111,6 +111,8 @@ class GuardsBeside:
         """
         if self._stream is not None:
             self._stream.forget()
+        if self._state.attempt is not None:
+            self._state.attempt.begun = False  # nobody has heard of it, nor will
         await self._pass()
         return await answered(self._state)
 

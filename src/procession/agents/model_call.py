@@ -43,7 +43,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         attempt.chunks = []
     try:
         if attempt.response is not None:
-            attempt.from_cache = True
+            attempt.from_cache = attempt.begun = True
             replay = _readable(state, _replayed(attempt.response))
             try:
                 await _answer(state, attempt, replay, keep)
@@ -165,6 +165,7 @@ async def _answer(
                 if keep or state.heard:
                     await _open(state, attempt, opening, keep)
                 opening = None
+                attempt.begun = True
             if keep:
                 attempt.chunks.append(chunk)
             kind = type(chunk)
@@ -210,6 +211,7 @@ async def _answer(
         if ours:  # a processor's or a callback's, no failure of the model
             raise
         if opening is not None:
+            attempt.begun = True
             await _open(state, attempt, opening, keep)
         _failed(attempt, error, keep)
         return False
@@ -266,6 +268,7 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
     with suppress(Exception):
         async for chunk in stream:
             if type(chunk) is Finish:
+                attempt.step.usage = chunk.usage
                 state.spend(chunk.usage)
 
 

@@ -79,7 +79,7 @@ class CallOptions(TypedDict, total=False):
     """Ends the run once it is set: what was said so far is its result."""
     on_chunk: Callable[[Chunk], Any]
     on_step_finish: Callback
-    """Told each step, an ``AgentStep``; one that is sent back has the finish reason ``retry``."""
+    """Told each step, an ``AgentStep``; one that is sent back or replaced has the finish reason ``retry``."""
     on_finish: Callback
     """Told the ``AgentResult`` of a run that came to its end, also by a model's error or aborted."""
     on_error: Callback

@@ -94,7 +94,7 @@ class AgentResult(Value, kw_only=True):
     steps: Sequence[AgentStep]
     """The accepted steps."""
     rejected: Sequence[AgentStep] = ()
-    """The attempts that were sent back or failed."""
+    """The attempts that were sent back, that failed, or that a processor's own answer took the place of."""
     tripwire: TripwireInfo | None = None
     object: Any = None
     """The structured output, of the type that was asked for."""

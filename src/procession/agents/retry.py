@@ -4,12 +4,14 @@ Sending a step back: by a processor, with its reason as feedback, or after a mod
 
 from __future__ import annotations
 
-from procession.agents.callbacks import told
-from procession.agents.state import LoopState
-from procession.messages.chunks import StepFinish, TripwireInfo
-from procession.messages.usage import NO_USAGE
+from typing import Any
 
-__all__ = ["send_back"]
+from procession.agents.callbacks import told
+from procession.agents.state import Attempt, LoopState
+from procession.messages.chunks import StepFinish, TripwireInfo
+from procession.messages.usage import NO_USAGE, Usage
+
+__all__ = ["reject", "send_back"]
 
 FEEDBACK = (
     "[Processor Feedback] Your previous response was not accepted: {reason}. "
@@ -33,25 +35,32 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool
         if limit is None or state.retries - state.api_retries - state.own_retries >= limit:
             return False
         state.feedback = FEEDBACK.format(reason=verdict.reason)
-    text = attempt.collector.text
     attempt.step.tripwire = verdict
-    state.roll_back(attempt)
-    if verdict is None and own:
+    if verdict is not None:
+        usage = attempt.step.usage
+        await reject(state, attempt, usage, verdict.reason, verdict.processor_id, verdict.metadata)
+        return True
+    if own:
         state.own_retries += 1
-    elif verdict is None:
+    else:
         state.api_retries += 1
-    await state.deliver(
-        StepFinish(
-            "retry",
-            True,
-            text,
-            attempt.step.usage if verdict is not None else NO_USAGE,
-            state.response_id,
-            verdict.reason if verdict is not None else None,
-            verdict.processor_id if verdict is not None else None,
-            verdict.metadata if verdict is not None else None,
-        )
-    )
+    await reject(state, attempt)
+    return True
+
+
+async def reject(
+    state: LoopState,
+    attempt: Attempt,
+    usage: Usage = NO_USAGE,
+    reason: str | None = None,
+    processor_id: str | None = None,
+    metadata: Any = None,
+) -> None:
+    """
+    Roll an attempt back, and tell the reader to drop what was shown of it: its text, what it cost, and who wants that.
+    """
+    text = attempt.collector.text
+    state.roll_back(attempt)
+    await state.deliver(StepFinish("retry", True, text, usage, state.response_id, reason, processor_id, metadata))
     if state.on_step_finish is not None:
         await told("on_step_finish", state.on_step_finish, attempt.step)
-    return True

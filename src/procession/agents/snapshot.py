@@ -102,6 +102,7 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     step = state.steps[-1]
     using = state.settings.replace(active_tools=None)  # the calls that wait were allowed when they were made
     attempt = state.attempt = Attempt(using, step, snapshot["before"])
+    attempt.begun = True
     attempt.said = snapshot["said"]
     attempt.collector = _collected(step)
     attempt.passed = Hook(snapshot["passed"]) if snapshot["passed"] is not None else None

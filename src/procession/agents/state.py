@@ -66,7 +66,7 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt",
+        "before", "begun", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt",
         "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
@@ -77,6 +77,8 @@ class Attempt:
         """What the attempt comes to; it joins the run's steps once the model has answered."""
         self.before = before
         """The response message as it was before this attempt, to go back to."""
+        self.begun = False
+        """Whether the model has begun to answer, or has failed to: what there is to be rejected."""
         self.said: Sequence[Part] = ()
         """The parts that this attempt has put into the response message."""
         self.prompt: Sequence[PromptMessage] | None = None

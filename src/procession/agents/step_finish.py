@@ -4,24 +4,22 @@ The end of a step, and of the run: what is told to the reader, and whether the l
 
 from __future__ import annotations
 
-from typing import Any
-
 from procession.agents.answer import answered
 from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, told
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
+from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_result import make_object
 from procession.agents.tool_calls import pending
 from procession.ids import new_id
 from procession.messages.chunks import Finish, StepFinish
-from procession.messages.message import Message
-from procession.messages.parts import StepStartPart, TextPart
+from procession.messages.parts import StepStartPart
 from procession.processors.payloads import OutputResultPayload
 from procession.steps.step import InlineRun
 
-__all__ = ["continues", "finish_resumed", "finish_step", "output_result", "refresh_texts"]
+__all__ = ["continues", "finish_resumed", "finish_run", "finish_step", "output_result"]
 
 _LAST = frozenset({"stop", "error", "length", "content-filter"})
 _NO_TOOLS = frozenset({"error", "length", "content-filter"})
@@ -52,6 +50,8 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     state.accept()
     if state.on_step_finish is not None:
         await told("on_step_finish", state.on_step_finish, step)
+    if state.scope.replacement is not None:  # given where the step's end passed the stream
+        await answered(state)
     return state
 
 
@@ -120,41 +120,3 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     final = state.steps[-1].text if state.steps else ""
     await state.send(Finish(state.finish_reason, state.usage, final, state.scope.run_id))
     return state
-
-
-def refresh_texts(state: LoopState) -> None:
-    """
-    Read the steps' texts from the messages again, where processors have edited those (D37).
-
-    A step's text is what stands between two step borders; what was added behind the last one belongs to the last step.
-    """
-    steps: list[AgentStep] = state.steps
-    if not state.step_texts_stale or not steps:
-        return
-    state.step_texts_stale = False
-    texts = _texts(state.messages.view("response"))
-    for index, step in enumerate(steps):
-        step.text = texts[index] if index < len(texts) else ""
-    if len(texts) > len(steps):
-        steps[-1].text = "".join(texts[len(steps) - 1 :])
-
-
-def _texts(messages: Any) -> list[str]:
-    texts: list[str] = []
-    current: list[str] | None = None
-    first = True
-    message: Message
-    for message in messages:
-        if message.role != "assistant":
-            continue
-        for part in message.parts:
-            if isinstance(part, StepStartPart):
-                texts.append("".join(current or []))
-                current = []
-            elif isinstance(part, TextPart):
-                current = [] if current is None else current
-                current.append(part.text)
-            first = False
-    if current is not None or not first:
-        texts.append("".join(current or []))
-    return texts

@@ -298,7 +298,7 @@ class StepOutput(Chunk):
 
 class StepFinish(Chunk):
     """
-    A step is over.  With reason ``retry`` it was rejected: a client drops what it showed of it.
+    A step is over.  With reason ``retry`` it was rejected, or replaced: a client drops what it showed of it.
     """
 
     type: ClassVar[str] = "step-finish"

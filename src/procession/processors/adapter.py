@@ -186,7 +186,7 @@ class HookCaller:
         verdict = ctx.verdict
         if isinstance(verdict, Replaced):
             if scope.replacement is None:
-                scope.replacement = verdict.text
+                scope.replacement, scope.replaced_by = verdict.text, ctx.processor_id
             return
         if isinstance(verdict, Tripwire):
             info = verdict.info

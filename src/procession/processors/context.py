@@ -238,6 +238,9 @@ class HookContext(Generic[P]):
     def replace_response(self, text: str) -> NoReturn:
         """
         Give *text* as the final answer: no further model call is made.
+
+        Never returns.  What the model has said in this step is rejected, like an attempt that is sent back; text that has
+        been streamed stays with its reader, who is told to drop it.
         """
         self.verdict = Replaced(text)
         raise self.verdict

@@ -100,6 +100,7 @@ class RequestScope:
         "left_behind",
         "marks",
         "pending",
+        "replaced_by",
         "replacement",
         "request_context",
         "resources",
@@ -136,6 +137,8 @@ class RequestScope:
         """What callbacks and monitors left to be awaited before the request ends."""
         self.replacement: Any = None
         """The answer that a processor gave in place of the model's, if one did (D36)."""
+        self.replaced_by: str | None = None
+        """The id of that processor."""
         self.resources: dict[Any, Any] = {}
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
         self.grace = GRACE
