@@ -16,6 +16,7 @@ from procession.processors.memory.message_history import MessageHistory
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
+from procession.tools.tool import client_tool
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 IDS: dict[str, Any] = {"thread": "t", "resource": "ada"}
@@ -48,6 +49,29 @@ async def test_a_conversation(way: str, store: InMemoryThreadStore) -> None:
     assert await stored(store) == [
         ("user", "I am Ada."), ("assistant", "Hello, Ada."), ("user", "Who am I?"), ("assistant", "You are Ada."),
     ]  # fmt: skip
+
+
+@both_ways
+async def test_a_clients_answer_reaches_the_model(way: str, store: InMemoryThreadStore) -> None:
+    """The result of a client's tool, given in the next turn, stands behind its call, in the prompt and in the store."""
+    model = FakeModel([call_tool("door", id="d1"), "It is open."])
+    agent = Agent("parrot", model=model, tools=[client_tool("door", "Open the door.")], memory=Memory(store))
+    await ask(agent, way, "Open it.", **IDS)
+    output = {"type": "text", "value": "opened"}
+    answer = {"type": "tool-result", "toolCallId": "d1", "toolName": "door", "output": output}
+    await ask(agent, way, [{"role": "tool", "content": [answer]}], **IDS)
+    assert [message.role for message in model.requests[1].messages] == ["user", "assistant", "tool"]
+    assert await stored(store) == [("user", "Open it."), ("assistant", ""), ("assistant", "It is open.")]
+
+
+@both_ways
+async def test_a_conversation_goes_on_without_memory(way: str) -> None:
+    """What a turn answered, put behind what was asked, is the conversation that the next turn goes on with."""
+    model = FakeModel(["one", "two"])
+    agent = Agent("parrot", model=model)
+    first = await ask(agent, way, ["hi"])
+    await ask(agent, way, ["hi", *first.result.messages, "next"])
+    assert [message.text for message in model.requests[1].messages] == ["hi", "one", "next"]
 
 
 @both_ways

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,34 @@ def test_what_has_no_time_comes_last() -> None:
     assert said(found) == ["future", "one", "two", "three"]
     times = [message.created_at for message in found]
     assert times == sorted(set(times))
+
+
+@given(st.lists(st.sampled_from(["text", "form", "message", "timed"]), max_size=8))
+def test_a_conversation_is_continued_in_the_order_in_which_it_is_given(kinds: list[str]) -> None:
+    """What has no time stands between its neighbours, though those with a time were said long ago."""
+    made: dict[str, Callable[[int], Any]] = {
+        "text": str,
+        "form": lambda number: {"role": "user", "content": str(number)},
+        "message": lambda number: Message("user", str(number)),
+        "timed": lambda number: Message("user", str(number), created_at=at(number)),
+    }
+    found = MessageList([made[kind](number) for number, kind in enumerate(kinds)])
+    assert said(found) == [str(number) for number in range(len(kinds))]
+    times = [message.created_at for message in found]
+    assert times == sorted(set(times))
+
+
+def test_a_clients_answer_meets_its_call_from_memory() -> None:
+    """A tool's result that was added before memory brought the call goes to the call, which is to be saved again."""
+    found = MessageList(
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "w", "result": 21}]}
+    )
+    found.add(["and this", {"role": "user", "content": "too"}])
+    call = Message("assistant", [ToolCallPart("c1", "w", {"a": 1})], id="old", created_at=at(0))
+    found.add([call], "memory")
+    assert [message.role for message in found] == ["assistant", "user", "user"]
+    assert found.tool_call("c1") == ToolCallPart("c1", "w", {"a": 1}, "result", 21)
+    assert "old" in [message.id for message in found.unsaved()]
 
 
 def test_a_time_that_nobody_gave_yields() -> None:

@@ -5,7 +5,7 @@ MessageList: the messages of one run, where they come from, and everything that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from procession.errors import MessageError
@@ -26,6 +26,7 @@ __all__ = ["MessageList"]
 SystemInput: TypeAlias = str | SystemMessage | Mapping[str, Any]
 """A text, a system message, or one in a form of the documents."""
 _LIVE = INPUT | RESPONSE
+_TICK = timedelta(microseconds=1)
 
 
 class MessageList(ResponseStore):
@@ -71,9 +72,9 @@ class MessageList(ResponseStore):
         Add messages: a text (a user's), a message or mapping in one of the documents' forms, or a sequence of these.
 
         A message whose id is known replaces the known one, or is merged into it where both are an assistant's.  An
-        assistant's message right behind another one goes on in that one.  *merge* false switches both off.  What has
-        no time of its own gets one later than all others; the list is ordered by time.  Role ``system`` goes to
-        ``add_system``, unless it comes from memory.
+        assistant's message right behind another one goes on in that one.  *merge* false switches both off.  The list
+        is ordered by time; what has no time of its own gets one later than all others, or before what follows it in
+        the same call.  Role ``system`` goes to ``add_system``, unless it comes from memory.
 
         Raises ``MessageError`` for what cannot be read, an unknown role or source, and another thread's messages.
         """
@@ -88,18 +89,20 @@ class MessageList(ResponseStore):
         # All is read before anything is added: what cannot be read leaves the list as it was.
         given = list(read_messages(messages))
         try:
-            for incoming in given:
+            for incoming, bound in zip(given, _bounds(given), strict=True):
                 if not isinstance(incoming, SystemMessage):
-                    self._add_one(self._admitted(incoming, flags), flags, merge)
+                    self._add_one(self._admitted(incoming, flags, bound), flags, merge)
                 elif not flags & MEMORY:
                     self.add_system(incoming)
+            if flags & MEMORY:
+                self._answer_recalled()
         finally:
             if self._disordered:
                 self._sort()
 
-    def _admitted(self, incoming: Incoming, flags: int) -> Message:
+    def _admitted(self, incoming: Incoming, flags: int, bound: datetime | None) -> Message:
         """
-        Check that a message belongs here, and give it what it lacks.
+        Check that a message belongs here, and give it what it lacks: of a time, one before *bound*.
         """
         message = incoming.message
         changes: dict[str, Any] = {}
@@ -124,7 +127,9 @@ class MessageList(ResponseStore):
             elif not incoming.timed:
                 time = self._stamp()
             elif self._newest is not None and time <= self._newest:
-                time = self._newest + timedelta(microseconds=1)
+                time = self._newest + _TICK
+            if bound is not None and position < 0 and time >= bound:
+                time = bound - _TICK
         if time is not message.created_at:
             changes["created_at"] = time
         return message.replace(**changes) if changes else message
@@ -156,6 +161,15 @@ class MessageList(ResponseStore):
         for part in message.parts:
             found = isinstance(part, ToolCallPart) and self._update_call(part, flags, None) and found
         return found
+
+    def _answer_recalled(self) -> None:
+        """
+        Hand messages of role ``tool`` that came before the calls they answer, as a client's do, to the calls.
+        """
+        waiting = [at for at in range(self._length) if self._items[at].role == "tool" and self._flags[at] & _LIVE]
+        done = [at for at in waiting if self._add_outcomes(self._items[at], self._flags[at] & ~MEMORY)]
+        if done:
+            self._cut(done)
 
     def _add_known(self, position: int, message: Message, flags: int, merge: bool) -> None:
         known, was = self._items[position], self._flags[position]
@@ -328,6 +342,26 @@ class MessageList(ResponseStore):
             if self._items[at].role == "user":
                 return self._items[at].text
         return None
+
+
+def _bounds(given: Sequence[Incoming | SystemMessage]) -> Sequence[datetime | None]:
+    """
+    Return for each message the time before which it stands: of what is *given* with it and has a time, but follows it.
+    """
+    bounds: list[datetime | None] = []
+    bound: datetime | None = None
+    for one in reversed(given):
+        bounds.append(bound)
+        if isinstance(one, SystemMessage):
+            continue
+        if one.timed and not one.fluid:
+            time = one.message.created_at
+            time = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+            bound = time if bound is None else min(bound, time)
+        elif bound is not None:
+            bound -= _TICK
+    bounds.reverse()
+    return bounds
 
 
 def _as_system(message: SystemInput, tag: str | None) -> SystemMessage:
