@@ -23,10 +23,13 @@ SECRET = "sk-1234"
 
 async def call(agent: Agent, way: str, **options: Any) -> AgentResult:
     """Call *agent* one way or the other with these options and no others."""
+    result: AgentResult
     if way == "generate":
-        return await agent.generate("Hi", **options)
-    async with agent.stream("Hi", **options) as stream:
-        return await stream.result()
+        result = await agent.generate("Hi", **options)
+    else:
+        async with agent.stream("Hi", **options) as stream:
+            result = await stream.result()
+    return result
 
 
 class Odd:

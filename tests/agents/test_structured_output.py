@@ -84,7 +84,7 @@ async def test_model_that_refers_to_itself() -> None:
 
     model = FakeModel('{"name": "a", "children": [{"name": "b", "children": []}]}')
     result = await Agent("a", model=model).generate("Hi", structured_output=Node)
-    assert result.object.children[0].name == "b"
+    assert result.object is not None and result.object.children[0].name == "b"
     told = model.requests[0].response_format
     assert told is not None and told["schema"]["properties"]["name"] == {"title": "Name", "type": "string"}
 
@@ -223,10 +223,10 @@ async def test_failed_model_is_no_fault_of_the_answer() -> None:
         (lambda: StructuredOutput("Person"), "str"),
         (lambda: StructuredOutput({"schema": Person}), "no JSON schema"),
         (lambda: StructuredOutput(Codenames), "Codenames"),
-        (lambda: StructuredOutput(Person, error_strategy="never"), "error_strategy"),  # type: ignore[arg-type]
+        (lambda: StructuredOutput(Person, error_strategy="never"), "error_strategy"),  # type: ignore[call-overload]
         (lambda: StructuredOutput(Person, error_strategy="fallback"), "fallback_value"),
         (lambda: StructuredOutput(Person, fallback_value=DATA), "fallback_value"),
-        (lambda: StructuredOutput(Person, json_prompt_injection="end"), "json_prompt_injection"),  # type: ignore[arg-type]
+        (lambda: StructuredOutput(Person, json_prompt_injection="end"), "json_prompt_injection"),  # type: ignore[call-overload]
         (lambda: Agent("a", model=FakeModel(""), structured_output=5), "int"),
     ],
 )

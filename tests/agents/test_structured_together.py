@@ -144,8 +144,8 @@ async def test_an_abort_while_the_second_model_works(way: str, strategy: Any) ->
         await anyio.sleep_forever()
         return ""
 
-    fallback = {"fallback_value": DATA} if strategy == "fallback" else {}
-    wanted = StructuredOutput(Person, model=FakeModel([hang]), error_strategy=strategy, **fallback)  # type: ignore[arg-type]
+    fallback: dict[str, Any] = {"fallback_value": DATA} if strategy == "fallback" else {}
+    wanted = StructuredOutput(Person, model=FakeModel([hang]), error_strategy=strategy, **fallback)
     agent = Agent("a", model=FakeModel("Bob lives in Paris."))
     seen = await ask(agent, way, structured_output=wanted, abort_signal=signal)
     assert (seen.result.status, seen.result.text) == ("aborted", "Bob lives in Paris.")

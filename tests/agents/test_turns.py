@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from procession.agents.agent import Agent
+from procession.agents.output import AgentResult
 from procession.agents.turns import LINES
 from procession.errors import DefinitionError, InputError, ModelError, RunCancelled, ThreadBusy
 from procession.messages.chunks import ErrorChunk
@@ -248,7 +249,8 @@ async def test_a_call_from_within_the_run_is_part_of_it(policy: str) -> None:
     @tool
     async def ask_inner() -> str:
         """Ask the other agent."""
-        return (await inner.generate("Hi", thread_policy=policy, **ON)).text
+        answer: AgentResult = await inner.generate("Hi", thread_policy=policy, **ON)
+        return answer.text
 
     model = FakeModel([call_tool("ask_inner"), say("outside")])
     outer = Agent("outer", model=model, tools=[ask_inner], runtime=runtime)

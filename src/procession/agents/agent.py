@@ -5,10 +5,11 @@ Agent: a model with instructions, tools, processors and memory, and the loop tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 from procession.agents.agent_tool import agent_tool
-from procession.agents.call import Call, prepare
+from procession.agents.answering import Answering
+from procession.agents.call import Call
 from procession.agents.callbacks import Callback, Condition
 from procession.agents.explain import explanation, explanation_for
 from procession.agents.explanation import Explanation
@@ -21,6 +22,7 @@ from procession.agents.resume import cancel_run, declined, only_call, prepare_re
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
+from procession.agents.structured import StructuredOutput
 from procession.agents.structured import structured_output as wanted_output
 from procession.agents.sub_run import begin_sub_run
 from procession.agents.suspended_call import SuspendedCall
@@ -29,7 +31,6 @@ from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
-from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
@@ -38,10 +39,11 @@ from procession.workflows.workflow import Workflow
 
 __all__ = ["Agent"]
 
+T = TypeVar("T")
 Models: TypeAlias = tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
 
 
-class Agent:
+class Agent(Answering):
     """
     A model with instructions, tools, processors and memory.
 
@@ -255,47 +257,19 @@ class Agent:
         """
         return agent_tool(self, name=name, description=description, requires_approval=requires_approval)
 
-    # -- running it
-
-    async def generate(self, messages: Any, **options: Any) -> AgentResult:
-        """
-        Answer *messages* (a text, a message, or several) and return the whole result.
-
-        *options* are those of :class:`~procession.agents.options.CallOptions`.  A tripwire is in the result, unless
-        ``raise_on_tripwire``.  Raises ``InputError`` and ``DefinitionError`` for options that cannot work,
-        ``ProcessorError`` where a processor failed and ``ModelError`` where the model did.
-        """
-        call = await prepare(self, messages, options, emit=None, streaming=False)
-        result = await call.run()
-        return call.unwrapped(result)
-
-    def generate_sync(self, messages: Any, **options: Any) -> AgentResult:
-        """
-        Do what ``generate`` does, from code that is not asynchronous; in a worker thread too.
-
-        Raises ``RunError`` where an event loop is running in this thread already.
-        """
-
-        async def main() -> AgentResult:
-            return await self.generate(messages, **options)
-
-        return run_to_end(main, name="generate_sync", instead="await generate() instead")
-
-    def stream(self, messages: Any, *, replay: bool = True, **options: Any) -> AgentStream:
-        """
-        Answer *messages* chunk by chunk: ``async with agent.stream("Hi") as stream: ...``.
-
-        *options* are those of ``generate``.  With ``replay=False`` chunks are not kept for readers that join late, so
-        that memory stays flat.
-        """
-
-        async def start(emit: Any) -> Call:
-            return await prepare(self, messages, options, emit=emit, streaming=True)
-
-        return AgentStream(start, replay=replay)
-
     # -- runs that wait for an answer
 
+    @overload
+    async def resume(
+        self,
+        run_id: str,
+        answers: Mapping[str, Any],
+        *,
+        structured_output: type[T] | StructuredOutput[T],
+        **options: Any,
+    ) -> AgentResult[T | None]: ...
+    @overload
+    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult: ...
     async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult:
         """
         Go on with a suspended run: *answers* by the ``question_id`` of each call that goes on now.
@@ -329,7 +303,8 @@ class Agent:
         Agree to a tool call, the run's first and only one where none is named, and go on: see ``resume``.
         """
         question = await only_call(self, run_id, tool_call_id, options.get("resource"))
-        return await self.resume(run_id, {question: {"approved": True}}, **options)
+        result: AgentResult = await self.resume(run_id, {question: {"approved": True}}, **options)
+        return result
 
     async def decline(
         self, run_id: str, tool_call_id: str | None = None, *, reason: str | None = None, **options: Any
@@ -339,7 +314,8 @@ class Agent:
         """
         answer = declined(reason)
         question = await only_call(self, run_id, tool_call_id, options.get("resource"))
-        return await self.resume(run_id, {question: answer}, **options)
+        result: AgentResult = await self.resume(run_id, {question: answer}, **options)
+        return result
 
     async def suspended(self, run_id: str, *, resource: str | None = None) -> Sequence[SuspendedCall]:
         """

@@ -5,7 +5,7 @@ AgentResult: what a run of an agent came to, and AgentStep, one model call of it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from procession.agents.suspended_call import SuspendedCall
 from procession.errors import ProcessionError, RunCancelled, RunError, TripwireError
@@ -16,6 +16,16 @@ from procession.messages.value import Value
 from procession.processors.violation import Violation
 
 __all__ = ["AgentResult", "AgentStatus", "AgentStep", "ModelResponse", "TurnResult"]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Out = TypeVar("Out", default=Any)
+    """What ``object`` is; where nothing is said, a type checker takes it for anything."""
+else:  # at run time no default is needed, nor another import
+    from typing import TypeVar
+
+    Out = TypeVar("Out")
 
 AgentStatus = Literal["completed", "blocked", "failed", "suspended", "aborted"]
 
@@ -77,7 +87,7 @@ class ModelResponse(Value, kw_only=True):
     """This turn's answer, as processors left it."""
 
 
-class AgentResult(Value, kw_only=True):
+class AgentResult(Value, Generic[Out], kw_only=True):
     """
     What a run of an agent came to.
     """
@@ -96,7 +106,7 @@ class AgentResult(Value, kw_only=True):
     rejected: Sequence[AgentStep] = ()
     """The attempts that were sent back, that failed, or that a processor's own answer took the place of."""
     tripwire: TripwireInfo | None = None
-    object: Any = None
+    object: Out = None  # type: ignore[assignment]
     """The structured output, of the type that was asked for."""
     used_fallback: bool = False
     """Whether ``object`` is the fallback of a structured output that was not given."""
@@ -137,7 +147,7 @@ class AgentResult(Value, kw_only=True):
             id=said.id, model_id=said.model_id, timestamp=said.timestamp, headers=said.headers, messages=self.messages
         )
 
-    def raise_for_status(self) -> AgentResult:
+    def raise_for_status(self) -> AgentResult[Out]:
         """
         Return the result, or raise what stopped the run: ``TripwireError``, the run's error, ``RunCancelled`` where it
         was aborted, or ``RunError`` where it waits for an answer.

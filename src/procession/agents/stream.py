@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,6 +32,12 @@ from procession.messages.usage import Usage
 __all__ = ["AgentStream", "Later"]
 
 T = TypeVar("T")
+if TYPE_CHECKING:
+    import typing_extensions
+
+    Out = typing_extensions.TypeVar("Out", default=Any)
+else:
+    Out = TypeVar("Out")
 
 
 class Later(Generic[T]):
@@ -41,7 +47,7 @@ class Later(Generic[T]):
 
     __slots__ = ("_name", "_stream")
 
-    def __init__(self, stream: AgentStream, name: str) -> None:
+    def __init__(self, stream: AgentStream[Any], name: str) -> None:
         self._stream = stream
         self._name = name
 
@@ -54,7 +60,7 @@ class Later(Generic[T]):
         return f"<{self._name} of a stream: await it>"
 
 
-class AgentStream:
+class AgentStream(Generic[Out]):
     """
     An answer as it comes: ``async with agent.stream("Hi") as stream``.
 
@@ -82,7 +88,7 @@ class AgentStream:
         self._result: AgentResult | None = None
         self._error: BaseException | None = None
 
-    async def __aenter__(self) -> AgentStream:
+    async def __aenter__(self) -> AgentStream[Out]:
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._drive)
@@ -167,7 +173,7 @@ class AgentStream:
     def __aiter__(self) -> Reader:
         return self.full_stream
 
-    async def result(self) -> AgentResult:
+    async def result(self) -> AgentResult[Out]:
         """
         Wait for the end and return the result; raises what ``generate`` raises.
 
@@ -230,7 +236,7 @@ class AgentStream:
         return Later(self, "tool_results")
 
     @property
-    def object(self) -> Later[Any]:
+    def object(self) -> Later[Out]:
         """
         The structured output.
         """

@@ -5,7 +5,7 @@ StructuredOutput: that an answer is to be a value, of which kind, and what happe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_origin
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, get_origin, overload
 
 from procession.agents.structured_schema import AnswerSchema, answer_schema
 from procession.errors import DefinitionError, SchemaError
@@ -14,13 +14,22 @@ from procession.models.router import resolve_model
 
 __all__ = ["ErrorStrategy", "PromptInjection", "StructuredOutput", "may_be_structured", "structured_output"]
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Out = TypeVar("Out", default=Any)
+else:
+    from typing import TypeVar
+
+    Out = TypeVar("Out")
+
 ErrorStrategy: TypeAlias = Literal["strict", "warn", "fallback"]
 PromptInjection: TypeAlias = Literal[False, "system", "inline", "auto"]
 _STRATEGIES = ("strict", "warn", "fallback")
 _INJECTIONS = (False, True, "system", "inline", "auto")
 
 
-class StructuredOutput:
+class StructuredOutput(Generic[Out]):
     """
     That an answer is to be a value: ``agent.generate(..., structured_output=StructuredOutput(City))``.
 
@@ -39,6 +48,28 @@ class StructuredOutput:
 
     __slots__ = ("error_strategy", "fallback", "instructions", "json_prompt_injection", "model", "schema")
 
+    @overload
+    def __init__(
+        self,
+        schema: type[Out],
+        *,
+        model: LanguageModel | str | None = ...,
+        error_strategy: ErrorStrategy = ...,
+        fallback_value: Any = ...,
+        instructions: str | None = ...,
+        json_prompt_injection: bool | Literal["system", "inline", "auto"] = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: StructuredOutput[Any],
+        schema: Any,
+        *,
+        model: LanguageModel | str | None = ...,
+        error_strategy: ErrorStrategy = ...,
+        fallback_value: Any = ...,
+        instructions: str | None = ...,
+        json_prompt_injection: bool | Literal["system", "inline", "auto"] = ...,
+    ) -> None: ...
     def __init__(
         self,
         schema: Any,
@@ -133,4 +164,4 @@ def structured_output(given: Any) -> StructuredOutput | None:
 
     Raises ``DefinitionError`` for what is none.
     """
-    return given if given is None or isinstance(given, StructuredOutput) else StructuredOutput(given)
+    return given if given is None or isinstance(given, StructuredOutput) else StructuredOutput[Any](given)  # pyright: ignore[reportUnknownVariableType]
