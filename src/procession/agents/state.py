@@ -232,7 +232,7 @@ class LoopState:
         """The tool calls that wait for somebody."""
         self.answers: Mapping[str, SuspendedCall | Declined] = _NO_OPTIONS
         """What a resumed run was given for them, by question."""
-        self.asked: list[str] = []
+        self.asked: tuple[str, ...] = ()
         """The questions of the run so far, answered or not: none is numbered like another one."""
         self.progress: Callable[[], Awaitable[None]] | None = None
         """Writes down that one more of them is done with, where the run is kept."""

@@ -92,7 +92,7 @@ def _numbered(state: LoopState, call: SuspendedCall) -> SuspendedCall:
     number = 1
     while (numbered := call.replace(number=number)).question_id in state.asked:
         number += 1
-    state.asked.append(numbered.question_id)
+    state.asked = (*state.asked, numbered.question_id)
     return numbered
 
 
