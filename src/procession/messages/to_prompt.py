@@ -150,9 +150,10 @@ class PromptBuilder:
         links = self._links
         at = len(links) - 1
         fresh: list[Parts] = []
-        parts: Parts | None = message.parts
-        if len(parts.segment) == 1 and parts.before is not None and parts.segment[0].__class__ is StepStartPart:
-            parts = parts.before  # the border of a step that has said nothing yet adds nothing
+        whole = message.parts
+        if len(whole.segment) == 1 and whole.before is not None and whole.segment[0].__class__ is StepStartPart:
+            whole = whole.before  # the border of a step that has said nothing yet adds nothing
+        parts: Parts | None = whole
         while parts is not None:
             known = links[at].parts
             if known is parts:
