@@ -103,7 +103,6 @@ class Call:
             ended = await end_aborted(state, self.agent.runtime, unseen)
             if ended is not None and ended.status != "success":
                 outcome, aborted = ended, False
-        state.scope.usage = state.scope.usage + state.usage
         error: ProcessionError | None = state.error
         status: AgentStatus = "failed" if error is not None else "completed"
         saved: Outcome = "model_failed" if error is not None else "completed"
@@ -219,7 +218,7 @@ class Call:
         state = self.state
         final = state.steps[-1].text if state.steps else ""
         await state.send(AbortChunk())
-        await state.send(Finish("aborted", state.usage, final, state.scope.run_id))
+        await state.send(Finish("aborted", state.scope.usage, final, state.scope.run_id))
 
     async def _break_off(self) -> None:
         """
@@ -272,7 +271,7 @@ class Call:
             text="".join(step.text for step in steps),
             final_text=steps[-1].text if steps else "",
             finish_reason="other" if blocked else state.finish_reason,
-            usage=state.usage,
+            usage=state.scope.usage,
             steps=steps,
             rejected=tuple(state.rejected),
             tripwire=state.tripwire,

@@ -233,7 +233,7 @@ def _note_finish(state: LoopState, step: AgentStep, chunk: Finish) -> None:
     step.finish_reason = chunk.reason
     step.usage = chunk.usage
     step.provider_metadata = chunk.provider_metadata
-    state.spend(chunk.usage)
+    state.scope.spend(chunk.usage)
 
 
 def _note_metadata(attempt: Attempt, chunk: ResponseMetadata) -> None:
@@ -269,7 +269,7 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
         async for chunk in stream:
             if type(chunk) is Finish:
                 attempt.step.usage = chunk.usage
-                state.spend(chunk.usage)
+                state.scope.spend(chunk.usage)
 
 
 def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:

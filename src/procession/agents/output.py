@@ -100,7 +100,7 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     """The text of the last step."""
     finish_reason: str
     usage: Usage
-    """Every model call of the run, rejected ones included."""
+    """The tokens of every model call of the run: of rejected attempts, of what guards asked, of agents inside, too."""
     steps: Sequence[AgentStep]
     """The accepted steps."""
     rejected: Sequence[AgentStep] = ()

@@ -15,7 +15,7 @@ from procession.agents.written import write_data
 
 __all__ = ["close_ports", "open_ports"]
 
-_PORTS = ("write_data", "spend", "passes_on", "send_signal")
+_PORTS = ("write_data", "passes_on", "send_signal")
 
 
 def open_ports(state: LoopState) -> None:
@@ -24,7 +24,6 @@ def open_ports(state: LoopState) -> None:
     """
     resources = state.scope.resources
     resources["write_data"] = partial(write_data, state)
-    resources["spend"] = state.spend
     resources["passes_on"] = state.passes_on
     resources["send_signal"] = partial(send_signal, state)
 

@@ -92,8 +92,7 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.steps = [_step(each) for each in snapshot["steps"]]
     state.rejected = [_step(each) for each in snapshot["rejected"]]
     state.suspended = snapshot["suspended"]
-    state.spend(snapshot["usage"])
-    state.scope.usage = snapshot["guards_usage"]
+    state.scope.spend(snapshot["usage"])
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
     state.scope.left_behind.extend(snapshot["left_behind"])
     for processor_id, passed in snapshot["looked_at"].items():
@@ -119,8 +118,7 @@ def _run_data(state: LoopState, done: Mapping[str, str]) -> dict[str, Any]:
         "system": state.system,
         "steps": [_fields(step) for step in state.steps],
         "rejected": [_fields(step, without=_SAID) for step in state.rejected],
-        "usage": state.usage,
-        "guards_usage": scope.usage,
+        "usage": scope.usage,
         "violations": [_fields(one) for one in scope.violations],
         "left_behind": scope.left_behind,
         "looked_at": {

@@ -24,7 +24,6 @@ from procession.messages.parts import DataPart, Part, StepStartPart
 from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_items
 from procession.messages.to_prompt import PromptBuilder
-from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.window import Window
 from procession.models.model import ToolSpec
 from procession.processors.hooks import Hook
@@ -106,7 +105,6 @@ class LoopState:
     """
 
     __slots__ = (
-        "_usages",
         "answers",
         "api_retries",
         "asked",
@@ -201,7 +199,6 @@ class LoopState:
         """What ``on_iteration_complete`` has to say to the next step."""
         self.noted = False
         """Whether such a note stands before the model."""
-        self._usages: list[Usage] = []
         self.attempt: Attempt | None = None
         self.cancels: Callable[[], int] | None = None
         """Counts the cancellations of the task that drives the run, on asyncio; ``cancelled_before`` are older ones."""
@@ -244,21 +241,6 @@ class LoopState:
         """Which tools, and which of them active, the model was last told of, and what it was told."""
 
     # -- steps
-
-    @property
-    def usage(self) -> Usage:
-        """
-        The tokens of every model call so far; added up when somebody asks.
-        """
-        if len(self._usages) > 1:
-            self._usages = [sum(self._usages[1:], self._usages[0])]
-        return self._usages[0] if self._usages else NO_USAGE
-
-    def spend(self, usage: Usage) -> None:
-        """
-        Count the tokens of a model call.
-        """
-        self._usages.append(usage)
 
     def passes_on(self) -> bool | None:
         """

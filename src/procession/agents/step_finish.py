@@ -97,7 +97,7 @@ async def output_result(state: LoopState, run: InlineRun, path: str) -> LoopStat
     """
     refresh_texts(state)
     result = TurnResult(
-        "".join(step.text for step in state.steps), state.finish_reason, state.seen_steps(), state.usage
+        "".join(step.text for step in state.steps), state.finish_reason, state.seen_steps(), state.scope.usage
     )
     version = state.messages.version
     await run_hook(state, run, path, OutputResultPayload(state.messages, result=result, steps=state.seen_steps()))
@@ -118,5 +118,5 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if not state.heard:
         return state
     final = state.steps[-1].text if state.steps else ""
-    await state.send(Finish(state.finish_reason, state.usage, final, state.scope.run_id))
+    await state.send(Finish(state.finish_reason, state.scope.usage, final, state.scope.run_id))
     return state

@@ -67,24 +67,13 @@ async def sub_run(
     call = await prepared({**joined, "tracing_context": outer.tracing_context})
     scope = call.state.scope
     scope.resources[_DEPTH] = depth
-    paid = call.state.usage  # of a resumed run: what was charged before
+    paid = scope.usage  # of a resumed run: what was charged before
     try:
         return await call.run()
     finally:
-        _charge(outer, _less(call.state.usage, paid))
+        outer.spend(_less(scope.usage, paid))
         outer.violations.extend(scope.violations)
         outer.left_behind.extend(scope.left_behind)
-
-
-def _charge(outer: RequestScope, usage: Usage) -> None:
-    """
-    Count *usage* in the result of the agent whose loop this is, which adds it to the scope at its end; or in the scope.
-    """
-    spend = outer.resources.get("spend")
-    if spend is not None:
-        spend(usage)
-    else:
-        outer.usage = outer.usage + usage
 
 
 def _less(usage: Usage, paid: Usage) -> Usage:

@@ -93,6 +93,7 @@ class RequestScope:
     """
 
     __slots__ = (
+        "_spent",
         "abort_signal",
         "background",
         "emit",
@@ -107,7 +108,6 @@ class RequestScope:
         "run_id",
         "states",
         "tracing_context",
-        "usage",
         "violations",
     )
 
@@ -131,8 +131,7 @@ class RequestScope:
         self.violations: list[Any] = []
         """What guards found, in order (``processors.violation.Violation``)."""
         self.marks: list[SaveMark] = []
-        self.usage: Usage = NO_USAGE
-        """Tokens of every model call charged to the request, detectors included."""
+        self._spent: list[Usage] = []
         self.pending: list[Awaitable[Any]] = []
         """What callbacks and monitors left to be awaited before the request ends."""
         self.replacement: Any = None
@@ -156,6 +155,21 @@ class RequestScope:
         if self.abort_signal is None:
             self.abort_signal = AbortSignal()
         return self.abort_signal
+
+    @property
+    def usage(self) -> Usage:
+        """
+        Tokens of every model call of the request so far, those of guards included; added up when somebody asks.
+        """
+        if len(self._spent) > 1:
+            self._spent = [sum(self._spent[1:], self._spent[0])]
+        return self._spent[0] if self._spent else NO_USAGE
+
+    def spend(self, usage: Usage) -> None:
+        """
+        Count the tokens of a model call.
+        """
+        self._spent.append(usage)
 
     async def settle(self) -> None:
         """
