@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.agents.kit import COST, WAYS, ask, at
+from tests.agents.suspending import go_on
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorError
@@ -21,12 +22,14 @@ from procession.messages.chunks import (
     ToolResult,
     TripwireChunk,
 )
+from procession.messages.text.spans import Span
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.nested_path import opened
+from procession.processors.text_guard import TextGuard
+from procession.steps.retry import RetryPolicy
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
-from procession.tools.context import ToolContext
 from procession.tools.tool import tool
 from procession.workflows.workflow import create_workflow
 
@@ -261,21 +264,16 @@ async def test_a_hook_that_fails_at_a_nested_chunk_fails_the_outer_run(way: str)
         return ctx.chunk
 
     inside = FakeModel([say("One.") + call_tool("look"), "Found."])
-    child = Agent("child", model=inside, tools=[tool(lambda_named("look"))])
+    child = Agent("child", model=inside, tools=[look])
     seen = await ask(parent(child, output_processors=[at("process_output_stream", hook)]), way)
     assert isinstance(seen.error, ProcessorError)
     assert len(inside.requests) == 1
 
 
-def lambda_named(name: str) -> Any:
-    """Return a tool's function that is called *name*."""
-
-    def function() -> str:
-        """Do it."""
-        return "ok"
-
-    function.__name__ = name
-    return function
+@tool
+def look() -> str:
+    """Look it up."""
+    return "ok"
 
 
 @both_ways
@@ -330,25 +328,55 @@ async def test_sub_agents_side_by_side_share_a_waiting_hook_and_mix_nothing(way:
     assert (text_of(seen.chunks, "c1"), text_of(seen.chunks, "c2")) == ("abc", "xyz")
 
 
+@pytest.mark.parametrize("limit", [None, 60])
 @both_ways
-async def test_what_a_tool_writes_is_looked_at_like_what_it_returns(way: str) -> None:
-    """A value of ``ctx.writer.write`` passes the text guards, whatever it is made of."""
+async def test_a_verdict_reaches_the_run_out_of_a_tool_with_a_time_limit_and_retries(
+    way: str, limit: float | None
+) -> None:
+    """It is no failure of the tool: nothing is tried again, and nothing of it is told to the model."""
+    inside, model = FakeModel([SPLIT]), FakeModel([call_tool("ask", PROMPT), "Done."])
+    ask_child = Agent("child", model=inside).as_tool(name="ask").replace(timeout=limit, retry=RetryPolicy(3))
+    guard = PIIDetector(strategy="block")
+    seen = await ask(Agent("parent", model=model, tools=[ask_child], output_processors=[guard]), way)
+    assert seen.result.status == "blocked"
+    assert len(inside.requests) == len(model.requests) == 1
 
-    @tool
-    async def look(ctx: ToolContext) -> str:
-        """Look it up."""
-        await ctx.writer.write(f"found {MAIL}")
-        await ctx.writer.write({"who": [MAIL], "n": 1})
-        return "ok"
 
-    agent = Agent(
-        "bot",
-        model=FakeModel([call_tool("look"), "Done."]),
-        tools=[look],
-        output_processors=[PIIDetector(redaction="placeholder")],
+@both_ways
+async def test_a_guard_that_fails_at_nested_text_fails_closed(way: str) -> None:
+    """What could not be checked is not shown, and the run trips with the kind that says so (D17)."""
+
+    class Broken(TextGuard):
+        id = "broken"
+        window = 0
+
+        def find(self, text: str) -> list[Span]:
+            raise ValueError("down")
+
+    child = Agent("child", model=FakeModel([SPLIT]))
+    seen = await ask(parent(child, output_processors=[Broken(strategy="redact")]), way)
+    assert seen.tripwire.metadata == {"kind": "guard_failed"}
+    assert text_of(seen.chunks) == ""
+
+
+@both_ways
+async def test_text_before_a_question_is_shown_before_it(way: str) -> None:
+    """A sub-agent that asks has shown all that it said, as guards leave it; after the answer its stream goes on."""
+
+    @tool(requires_approval=True)
+    def pay() -> str:
+        """Pay."""
+        return f"paid to {MAIL}"
+
+    child = Agent(
+        "child", model=FakeModel([say("Ask ann@", "acme.org") + call_tool("pay", id="p1"), SPLIT]), tools=[pay]
     )
-    seen = await ask(agent, way)
-    assert [chunk.output for chunk in seen.chunks if isinstance(chunk, ToolOutput)] == [
-        "found [EMAIL]",
-        {"who": ["[EMAIL]"], "n": 1},
-    ]
+    agent = parent(child, output_processors=[PIIDetector(redaction="placeholder")])
+    asked = await ask(agent, way)
+    kinds = [chunk.type for chunk in inner(asked.chunks)]
+    assert kinds[-2:] == ["tool-call", "tool-call-approval"]
+    assert text_of(asked.chunks) == "Ask [EMAIL]"
+    seen = await go_on(agent, way, asked.result.run_id, {"c1": {"p1": {"approved": True}}})
+    assert text_of(seen.chunks) == "Write to [EMAIL] today."
+    assert "acme" not in repr([*asked.chunks, *seen.chunks])
+    assert seen.result.text == "Done."

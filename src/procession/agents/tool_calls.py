@@ -244,6 +244,8 @@ async def _run(
             return ToolOutcome(call, tool, error=told)
         if context.question is None:
             raise
+    finally:
+        context.over = True
     state.refused = context.refused or state.refused
     return _waiting(attempt, call, tool, "suspended", context, resumed)
 

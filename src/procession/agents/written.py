@@ -34,6 +34,8 @@ async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
     What a processor or a callback raises is no failure of the tool, whatever its code makes of it: it is noted as what
     the run is stopped by.
     """
+    if state.stopped_by is not None:
+        raise state.stopped_by
     if "passes_on" not in state.scope.resources:
         return
     chain = state.chain

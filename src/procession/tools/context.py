@@ -37,7 +37,7 @@ class ToolContext:
     """
 
     __slots__ = (
-        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "attempt", "question", "refused",
+        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "attempt", "over", "question", "refused",
         "run_id", "scope", "tool_call_id", "tool_name",
     )  # fmt: skip
 
@@ -63,6 +63,8 @@ class ToolContext:
         self._messages = messages
         self.attempt = 1
         """Which attempt this is, from 1."""
+        self.over = False
+        """Whether the call has ended: what was left behind of it may still go on."""
         self._emit = emit
         self._caller = caller
         self._path = path
@@ -218,8 +220,10 @@ class ToolWriter:
 
     async def write(self, output: Any) -> None:
         """
-        Send a value as a ``tool-output`` chunk of this call.
+        Send a value as a ``tool-output`` chunk of this call.  Once the call has ended it is dropped.
         """
+        if self._context.over:  # guards have let go of what they held of it, which might end a match
+            return
         await self._send(ToolOutput(self._context.tool_call_id, self._context.tool_name, output))
 
     async def _send(self, chunk: Chunk) -> None:
