@@ -48,7 +48,7 @@ async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
             if isinstance(each, DataChunk) and not each.transient:
                 _keep(state, DataPart(each.type, each.data, each.id), None)
     except (Exception, Signal) as raised:
-        state.stopped_by = state.stopped_by or raised
+        state.stopped_by = raised
         raise
 
 
