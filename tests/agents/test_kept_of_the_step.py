@@ -307,6 +307,24 @@ async def test_nothing_of_a_run_that_has_ended_is_in_the_file(tmp_path: Any) -> 
     assert b"Peculiar" not in file.read_bytes()
 
 
+@both_ways
+async def test_what_a_sub_agent_found_before_is_reported_once(way: str) -> None:
+    """A finding inside a sub-agent that was suspended is told to the outer run once, not again at the resume."""
+    guard = Codenames(strategy="warn")
+    inner = FakeModel([say("Heron flies. ") + call_tool("act", {}, id="p1"), "Heron lands."])
+    child = Agent("child", model=inner, tools=[doing("act", [], asking("?"))], output_processors=[guard])
+    agent = Agent(
+        "parent", model=FakeModel([call_tool("agent-child", {"prompt": "x"}, id="c1"), "Done."]), tools=[child]
+    )
+    first = (await ask(agent, way)).result
+    assert len(first.violations) == 1
+    seen = await go_on(agent, way, first.run_id, {"c1": {"p1": 1}})
+    assert [(one.processor_id, one.step_number) for one in seen.result.violations] == [
+        ("codenames", 0),
+        ("codenames", 1),
+    ]
+
+
 # -- values that cannot be written
 
 

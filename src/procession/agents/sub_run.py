@@ -67,13 +67,14 @@ async def sub_run(
     call = await prepared({**joined, "tracing_context": outer.tracing_context})
     scope = call.state.scope
     scope.resources[_DEPTH] = depth
-    paid = scope.usage  # of a resumed run: what was charged before
+    paid = scope.usage  # of a resumed run: what was charged before, as its findings were told
+    found, left = len(scope.violations), len(scope.left_behind)
     try:
         return await call.run()
     finally:
         outer.spend(_less(scope.usage, paid))
-        outer.violations.extend(scope.violations)
-        outer.left_behind.extend(scope.left_behind)
+        outer.violations.extend(scope.violations[found:])
+        outer.left_behind.extend(scope.left_behind[left:])
 
 
 def _less(usage: Usage, paid: Usage) -> Usage:
