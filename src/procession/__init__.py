@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from procession.agents.agent import Agent
     from procession.agents.output import AgentResult
     from procession.agents.stream import AgentStream
-    from procession.agents.structured import StructuredOutput
+    from procession.agents.structured.output import StructuredOutput
     from procession.errors import ProcessionError
     from procession.messages.chunks import Chunk
     from procession.messages.message import Message
@@ -68,7 +68,7 @@ _HOMES = {
     "agents.agent": ("Agent",),
     "agents.output": ("AgentResult",),
     "agents.stream": ("AgentStream",),
-    "agents.structured": ("StructuredOutput",),
+    "agents.structured.output": ("StructuredOutput",),
     "errors": ("ProcessionError",),
     "messages.chunks": ("Chunk",),
     "messages.message": ("Message",),

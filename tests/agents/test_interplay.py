@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from tests.agents.suspending import doing
 
 from procession.agents.agent import Agent
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.errors import InputError, ProcessorError, RunCancelled
 from procession.models.model import ModelRequest
 from procession.processors.contexts import InputContext

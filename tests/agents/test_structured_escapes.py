@@ -13,7 +13,7 @@ from tests.agents.structured_kit import Codenames, Person, partials
 from tests.agents.test_structured_stream import cut, leads_to, random_value
 
 from procession.agents.agent import Agent
-from procession.agents.structured_escapes import decoded, plain_escapes
+from procession.agents.structured.escapes import decoded, plain_escapes
 from procession.messages.chunks import Chunk, Finish, TextDelta, TextEnd, TextStart
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryThreadStore

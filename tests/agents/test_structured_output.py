@@ -11,7 +11,7 @@ from tests.agents.kit import WAYS, ask, at, counted_tool
 from tests.agents.structured_kit import DATA, JSON, Codenames, Person, partials, types
 
 from procession.agents.agent import Agent
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.errors import DefinitionError, ModelError, StructuredOutputError
 from procession.messages.chunks import ObjectDelta, ObjectResult
 from procession.processors.memory.memory import Memory

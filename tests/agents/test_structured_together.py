@@ -14,7 +14,7 @@ from tests.agents.structured_kit import DATA, JSON, Codenames, Person, partials,
 from tests.agents.suspending import asking, doing, go_on, told
 
 from procession.agents.agent import Agent
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.errors import InputError, StructuredOutputError
 from procession.messages.chunks import Chunk, ObjectDelta, ObjectResult, TextDelta
 from procession.models.model import ModelRequest

@@ -22,8 +22,8 @@ from procession.agents.resume import cancel_run, declined, only_call, prepare_re
 from procession.agents.settings import DEFAULT_MAX_STEPS
 from procession.agents.state import LoopState
 from procession.agents.stream import AgentStream
-from procession.agents.structured import StructuredOutput
-from procession.agents.structured import structured_output as wanted_output
+from procession.agents.structured.output import StructuredOutput
+from procession.agents.structured.output import structured_output as wanted_output
 from procession.agents.sub_run import begin_sub_run
 from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy

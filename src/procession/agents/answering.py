@@ -10,7 +10,7 @@ from procession.agents.call import Call, prepare
 from procession.agents.caller import Caller
 from procession.agents.output import AgentResult
 from procession.agents.stream import AgentStream
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.steps.event_loop import run_to_end
 
 __all__ = ["Answering"]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from procession.agents.callbacks import Condition
 from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.state import LoopState
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList

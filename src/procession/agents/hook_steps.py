@@ -13,7 +13,7 @@ from procession.agents.fallback import fall_back, with_earlier
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.step_payload import StepPayload
-from procession.agents.structured_prompt import with_wish
+from procession.agents.structured.prompt import with_wish
 from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
 from procession.errors import ModelError

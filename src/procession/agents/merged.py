@@ -11,7 +11,7 @@ from procession.agents.callbacks import CALLBACKS, Condition
 from procession.agents.caller import Caller
 from procession.agents.options import CallOptions
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
-from procession.agents.structured import structured_output
+from procession.agents.structured.output import structured_output
 from procession.agents.toolset import tools_by_name
 from procession.errors import (
     InputError,

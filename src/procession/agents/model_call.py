@@ -16,8 +16,8 @@ from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
-from procession.agents.structured_escapes import plain_escapes
-from procession.agents.structured_prompt import with_wish
+from procession.agents.structured.escapes import plain_escapes
+from procession.agents.structured.prompt import with_wish
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
 from procession.messages.serial import from_data

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 from procession.agents.callbacks import CALLBACKS, Callback, Condition
 from procession.agents.pipelines import GuardMode
 from procession.agents.resolve import Models, is_function, is_models
-from procession.agents.structured import may_be_structured
+from procession.agents.structured.output import may_be_structured
 from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk

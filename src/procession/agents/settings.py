@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from procession.agents.callbacks import Callback, Condition
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import LanguageModel

@@ -13,7 +13,7 @@ from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
 from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
-from procession.agents.structured_run import StructuredRun
+from procession.agents.structured.run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.errors import ModelError, StructuredOutputError
 from procession.ids import new_id

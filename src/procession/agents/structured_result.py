@@ -9,10 +9,10 @@ from typing import Any
 
 from procession.agents.output import AgentStep
 from procession.agents.state import LoopState
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
+from procession.agents.structured.prompt import structuring_request
+from procession.agents.structured.run import StructuredRun
 from procession.agents.structured_guards import guarded
-from procession.agents.structured_prompt import structuring_request
-from procession.agents.structured_run import StructuredRun
 from procession.errors import ModelError, SchemaError, StructuredOutputError
 from procession.messages.chunks import ErrorChunk, ObjectResult
 from procession.messages.parts import ErrorPart, StepStartPart, TextPart

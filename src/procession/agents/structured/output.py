@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, get_origin, overload
 
-from procession.agents.structured_schema import AnswerSchema, answer_schema
+from procession.agents.structured.schema import AnswerSchema, answer_schema
 from procession.errors import DefinitionError, SchemaError
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
-from procession.agents.structured_run import StructuredRun
+from procession.agents.structured.run import StructuredRun
 from procession.messages.chunks import Chunk, ObjectDelta, StepFinish, StepStart, TextDelta, TextEnd
 from procession.messages.shapes import is_dict, is_items
 from procession.models.json_answer import FENCE

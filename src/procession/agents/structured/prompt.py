@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from procession.agents.structured import StructuredOutput
+from procession.agents.structured.output import StructuredOutput
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.models.model import ModelRequest
