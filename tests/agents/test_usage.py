@@ -63,7 +63,7 @@ async def test_what_a_guard_of_ours_asks_counts(way: str) -> None:
     """The tokens of a built-in guard with a model are in the result, also of one that only watches."""
     for mode in ("enforce", "monitor"):
         judge = FakeModel('{"categories": null, "detections": null}')
-        guard = PIIDetector(model=judge, mode=mode)  # type: ignore[arg-type]
+        guard = PIIDetector(model=judge, mode=mode)
         seen = await ask(Agent("parrot", model=FakeModel("Hello."), input_processors=[guard]), way)
         assert (len(judge.requests), seen.result.usage.total_tokens) == (1, 2 * COST)
 
