@@ -95,6 +95,8 @@ its workflow restricts it to other hooks (on=)
 notes:
   - error_processors is a function of the request: await agent.explain_for(request_context) asks it
   - a call without thread= and resource= remembers nothing, and has nothing remembered
+  - the agent has no tools: process_tool_result waits for tools of a call or of a step
+  - message-history, checks may change messages, and run before the first model call
   - the answer is held until the guards beside the first model call have passed"""
 
 
@@ -154,3 +156,63 @@ def test_every_hook_is_told_where_it_belongs(hook: str) -> None:
     explained = Agent("bot", model=FakeModel("x"), prefill_error_handler=False, **lists).explain()
     assert [(place.hook, place.processor_id) for place in explained.places] == [(Hook(hook), "guard")]
     assert explained.never == ()
+
+
+def where(explained: Any) -> list[tuple[str, ...]]:
+    """Return how each processor stands at ``process_input``."""
+    return [(place.processor_id, *place.where) for place in explained.at("process_input")]
+
+
+def checking(id: str) -> Processor:
+    """Return a guard of new input that only checks."""
+    return at("process_input", lambda ctx: None, id=id, check_only=True)
+
+
+def test_arms_in_turn_and_arms_of_which_one_runs() -> None:
+    """Branches that are chained are told in turn, an arm behind the first with ``else if``, a map where it picks."""
+    flow = create_workflow("flow", kind="processor").parallel([checking("a"), checking("b")], merge="chain")
+    flow.branch([(is_long, checking("c")), (is_long, checking("d"))], mode="first", on_no_match="skip")
+    flow.parallel([checking("e"), checking("f")]).map(lambda outputs: outputs["processor:e"])
+    agent = Agent("bot", model=FakeModel("x"), input_processors=[flow.commit()])
+    picked = "then a map picks what goes on"
+    assert where(agent.explain()) == [
+        ("a",), ("b", "in turn after a"), ("c", "if is_long"), ("d", "else if is_long"),
+        ("e", "in parallel with f", picked), ("f", "in parallel with e", picked),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["before", "concurrent"])
+async def test_concurrent_guards_stand_where_they_run(mode: Any) -> None:
+    """Entries beside the model are told so, workflows in workflows included; the others stand before, and why."""
+    inner = create_workflow("inner", kind="processor").parallel([checking("one"), checking("two")]).commit()
+    outer = create_workflow("outer", kind="processor").then(inner).commit()
+    changes = at("process_input", lambda ctx: None, id="changes")
+    agent = Agent("bot", model=FakeModel("x"), guard_mode=mode, input_processors=[outer, changes])
+    explained = agent.explain()
+    places = [(place.processor_id, place.workflows, place.beside_model) for place in explained.at("process_input")]
+    nested = [("one", ("outer", "inner"), mode == "concurrent"), ("two", ("outer", "inner"), mode == "concurrent")]
+    alone = [("changes", (), False)]
+    assert places == (alone + nested if mode == "concurrent" else nested + alone)
+    assert ("changes may change messages, and run before the first model call" in explained.notes) == (
+        mode == "concurrent"
+    )
+    assert (agent.guards_beside == ("outer",)) == (mode == "concurrent")
+
+
+def test_what_will_come_to_nothing() -> None:
+    """A handler without a budget, results without tools, and hooks that no list serves are told, with the reason."""
+    handler = at("process_api_error", lambda ctx: {"retry": True}, id="handler")
+    results = at("process_tool_result", lambda ctx: None, id="results")
+    agent = Agent(
+        "bot", model=FakeModel("x"), max_processor_retries=0, output_processors=[results], error_processors=[handler, results],
+    )  # fmt: skip
+    explained = agent.explain()
+    assert [str(each) for each in explained.never] == []  # it is called from the other list
+    assert explained.notes == (
+        "max_processor_retries=0: a processor that asks for another call after a failed one does not get it",
+        "the agent has no tools: process_tool_result waits for tools of a call or of a step",
+    )
+    misplaced = Agent("bot", model=FakeModel("x"), error_processors=[at("process_input", lambda ctx: None, id="lost")])
+    assert [str(each) for each in misplaced.explain().never] == [
+        "lost (error_processors) process_input: error_processors does not serve that, input_processors does"
+    ]

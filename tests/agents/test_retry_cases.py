@@ -136,11 +136,11 @@ ACTS: dict[str, Callable[[Any], Any]] = {
 }
 OUTCOMES: dict[str, tuple[str, str | None, int, list[tuple[str, str]]]] = {
     "allow": ("success", "rude", 1, []),
-    "replace": ("success", "safe text", 1, []),
-    "retry": ("success", "polite", 2, [("be polite", "blocked")]),
+    "replace": ("success", "safe text", 1, [("gave an answer in place of the model's", "modified")]),
+    "retry": ("success", "polite", 2, [("be polite", "modified")]),
     "note": ("success", "rude", 1, [("tone was rude", "warned")]),
     "block": ("blocked", None, 1, [("rude", "blocked")]),
-    "raise": ("failed", None, 1, []),
+    "raise": ("failed", None, 1, [("guard failed: LookupError", "error")]),
 }
 
 

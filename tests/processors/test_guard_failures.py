@@ -180,7 +180,7 @@ async def test_a_guard_that_must_not_fail_stops_its_group(failing: Any, other: A
     assert result.tripwire.processor_id == "down"
     assert result.tripwire.metadata == {"kind": "guard_failed"}
     assert [violation.processor_id for violation in told] == ["down"]
-    assert [violation.outcome for violation in result.violations] == ["blocked"]
+    assert [violation.outcome for violation in result.violations] == ["error"]
 
 
 class Unreachable:

@@ -13,6 +13,7 @@ from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
 from procession.agents.callbacks import tell_after, told
 from procession.agents.caller import Caller
 from procession.agents.commit import commit_marks, commit_within, log_not_saved
+from procession.agents.guard_outcomes import outcomes_of
 from procession.agents.heed import native_cancels, notice_cancellation
 from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
@@ -276,6 +277,7 @@ class Call:
             rejected=tuple(state.rejected),
             tripwire=state.tripwire,
             violations=tuple(state.scope.violations),
+            outcomes=outcomes_of(state),
             left_behind=tuple(state.scope.left_behind),
             messages=() if blocked else tuple(state.messages.view("response")),
             object=made.object if made is not None else None,

@@ -5,6 +5,7 @@ explanation(): which processor of an agent runs where, in which order, and why o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from procession.agents.caller import Caller
@@ -18,7 +19,7 @@ from procession.processors.processor import FunctionProcessor
 from procession.processors.protocols import hook_methods, option
 from procession.steps.request_context import RequestContext
 from procession.steps.step import Step
-from procession.workflows.nodes import BranchNode, ForeachNode, LoopNode, ParallelNode, StepNode
+from procession.workflows.nodes import BranchNode, ForeachNode, LoopNode, MapNode, ParallelNode, StepNode
 from procession.workflows.source_text import source_text
 from procession.workflows.workflow import Workflow
 
@@ -136,21 +137,26 @@ def _walk(
     """
     Yield the processors that take part in *hook*, in order.
     """
-    for node in workflow.nodes:
+    for node, following in zip_longest(workflow.nodes, workflow.nodes[1:]):
+        picked = ("then a map picks what goes on",) if isinstance(following, MapNode) else ()
         if isinstance(node, StepNode):
             after = (f"after {', '.join(map(_name, node.after))}",) if node.after else ()
             yield from _step(node, hook, path, (*where, *after))
         elif isinstance(node, ParallelNode):
             arms = [arm for arm in node.arms if _takes_part(arm, hook)]
-            for arm in arms:
-                others = ", ".join(_name(other.id) for other in arms if other is not arm)
-                together = (f"in parallel with {others}",) if others else ()
-                yield from _step(arm, hook, path, (*where, *together))
+            in_turn = node.merge == "chain" and not (picked and hook == Hook.OUTPUT_STREAM)
+            for number, arm in enumerate(arms):
+                others = [_name(other.id) for other in (arms[:number] if in_turn else arms) if other is not arm]
+                word = "in turn after" if in_turn else "in parallel with"
+                together = (f"{word} {', '.join(others)}",) if others else ()
+                yield from _step(arm, hook, path, (*where, *together, *picked))
         elif isinstance(node, BranchNode):
-            for choice in node.arms:
-                yield from _step(choice.node, hook, path, (*where, f"if {source_text(choice.condition)}"))
+            for number, choice in enumerate(node.arms):
+                word = "else if" if number and node.mode == "first" else "if"
+                condition = f"{word} {source_text(choice.condition)}"
+                yield from _step(choice.node, hook, path, (*where, condition, *picked))
             if node.default is not None:
-                yield from _step(node.default, hook, path, (*where, "if no condition holds"))
+                yield from _step(node.default, hook, path, (*where, "if no condition holds", *picked))
         elif isinstance(node, LoopNode):
             again = f"{'until' if node.until else 'while'} {source_text(node.condition)}"
             yield from _step(node.body, hook, path, (*where, again))
@@ -230,5 +236,12 @@ def _notes(
                 for one in own
                 if one.id in taken
             )
+    if pipelines.user_handles_errors and agent.max_processor_retries == 0:
+        yield "max_processor_retries=0: a processor that asks for another call after a failed one does not get it"
+    if pipelines.takes_results and not agent.tools:
+        yield "the agent has no tools: process_tool_result waits for tools of a call or of a step"
     if pipelines.guards_beside:
+        if pipelines.guards_before:
+            kept = ", ".join(map(_name, pipelines.guards_before))
+            yield f"{kept} may change messages, and run before the first model call"
         yield "the answer is held until the guards beside the first model call have passed"

@@ -13,7 +13,7 @@ from procession.messages.chunks import ResponseMetadata, ToolCall, ToolError, To
 from procession.messages.message import Message
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
-from procession.processors.violation import Violation
+from procession.processors.violation import GuardReport, Violation
 
 __all__ = ["AgentResult", "AgentStatus", "AgentStep", "ModelResponse", "TurnResult"]
 
@@ -112,6 +112,8 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     """Whether ``object`` is the fallback of a structured output that was not given."""
     violations: Sequence[Violation] = ()
     """Everything that guards found, and what became of it (D36)."""
+    outcomes: Sequence[GuardReport] = ()
+    """What each guard came to at each hook, those that found nothing and those that were not asked included (D36)."""
     left_behind: Sequence[str] = ()
     """What ignored its cancellation and still went on when the run ended: ``processor 'x' in process_input``."""
     messages: Sequence[Message] = ()

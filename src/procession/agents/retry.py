@@ -10,6 +10,7 @@ from procession.agents.callbacks import told
 from procession.agents.state import Attempt, LoopState
 from procession.messages.chunks import StepFinish, TripwireInfo
 from procession.messages.usage import NO_USAGE, Usage
+from procession.processors.violation import Violation
 
 __all__ = ["reject", "send_back"]
 
@@ -35,6 +36,7 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool
         if limit is None or state.retries - state.api_retries - state.own_retries >= limit:
             return False
         state.feedback = FEEDBACK.format(reason=verdict.reason)
+        _note_sent_back(state.scope.violations, verdict)
     attempt.step.tripwire = verdict
     if verdict is not None:
         usage = attempt.step.usage
@@ -64,3 +66,14 @@ async def reject(
     await state.deliver(StepFinish("retry", True, text, usage, state.response_id, reason, processor_id, metadata))
     if state.on_step_finish is not None:
         await told("on_step_finish", state.on_step_finish, attempt.step)
+
+
+def _note_sent_back(violations: list[Any], verdict: TripwireInfo) -> None:
+    """
+    The verdict stopped nothing after all: the step is done anew (D36).
+    """
+    for at in range(len(violations) - 1, -1, -1):
+        one: Violation = violations[at]
+        if one.processor_id == verdict.processor_id and one.message == verdict.reason and one.outcome == "blocked":
+            violations[at] = one.replace(outcome="modified", sent_back=True)
+            return

@@ -95,6 +95,9 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.scope.spend(snapshot["usage"])
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
     state.scope.left_behind.extend(snapshot["left_behind"])
+    for processor_id, hooks in snapshot["guards_asked"].items():
+        for hook in hooks:
+            state.scope.note_look(processor_id, hook)
     for processor_id, passed in snapshot["looked_at"].items():
         state.scope.state(processor_id)[PASSED] = set(passed)
     state.started = True
@@ -121,6 +124,9 @@ def _run_data(state: LoopState, done: Mapping[str, str]) -> dict[str, Any]:
         "usage": scope.usage,
         "violations": [_fields(one) for one in scope.violations],
         "left_behind": scope.left_behind,
+        "guards_asked": {
+            id: [hook for other, hook in scope.looked or () if other == id] for id, _ in scope.looked or ()
+        },
         "looked_at": {
             id: sorted(held[PASSED]) for id, held in scope.states.items() if isinstance(held.get(PASSED), set)
         },

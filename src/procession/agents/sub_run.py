@@ -74,6 +74,8 @@ async def sub_run(
     finally:
         outer.spend(_less(scope.usage, paid))
         outer.violations.extend(scope.violations[found:])
+        for looked in scope.looked or ():
+            outer.note_look(*looked)
         outer.left_behind.extend(scope.left_behind[left:])
 
 

@@ -23,7 +23,7 @@ from procession.processors.development import in_development, watched
 from procession.processors.emptied import note_emptied
 from procession.processors.hooks import Hook
 from procession.processors.log import log_skipped
-from procession.processors.protocols import hook_methods, option
+from procession.processors.protocols import guards, hook_methods, option
 from procession.processors.time_limit import limited_hook
 from procession.processors.violation import GuardOutcome, Violation
 from procession.steps.own_task import IgnoredCancellation
@@ -107,6 +107,10 @@ class HookCaller:
                 self.methods[hook] = limited_hook(method, self.timeout, is_async=self.is_async[hook])
             if self.flush is not None:
                 self.flush = limited_hook(self.flush, self.timeout, is_async=False)
+        if guards(owner):
+            for hook, method in self.methods.items():
+                if hook is not Hook.OUTPUT_STREAM:  # there it is noted once, not for each chunk
+                    self.methods[hook] = _looking(method, hook.value)
         self._bound = {
             hook: Bound(
                 method,
@@ -179,21 +183,22 @@ class HookCaller:
         self.settle(ctx, run.scope)
         return payload
 
-    def settle(self, ctx: HookContext[Any], scope: RequestScope) -> None:
+    def settle(self, ctx: HookContext[Any], scope: RequestScope, outcome: GuardOutcome = "blocked") -> None:
         """
-        Raise, or note, what the hook decided.
+        Raise, or note, what the hook decided; *outcome* is what a verdict is listed as.
         """
         verdict = ctx.verdict
         if isinstance(verdict, Replaced):
             if scope.replacement is None:
                 scope.replacement, scope.replaced_by = verdict.text, ctx.processor_id
+                ctx.report("gave an answer in place of the model's", None, "modified")
             return
         if isinstance(verdict, Tripwire):
             info = verdict.info
             if info.processor_id is None:  # raised without ctx.abort()
                 info = info.replace(processor_id=ctx.processor_id)
             violation = Violation(
-                ctx.processor_id, info.reason, info.metadata, "blocked", ctx.hook.value, ctx.step_number
+                ctx.processor_id, info.reason, info.metadata, outcome, ctx.hook.value, ctx.step_number
             )
             scope.violations.append(violation)
             tell(self.owner, violation, scope)
@@ -210,7 +215,8 @@ class HookCaller:
             kind = "guard_timeout" if isinstance(error, TimeoutError) else "guard_failed"
             reason = f"{ctx.processor_id} could not check: {type(error).__name__}"
             ctx.verdict = Tripwire(TripwireInfo(reason, False, {"kind": kind}, ctx.processor_id))
-            self.settle(ctx, ctx.scope)
+            self.settle(ctx, ctx.scope, _failure_of(error))
+        report_failure(ctx, error)
         raise ProcessorError(
             f"processor {ctx.processor_id!r} failed in {hook}: {self._said(error)}",
             processor_id=ctx.processor_id,
@@ -292,8 +298,23 @@ def report_failure(ctx: HookContext[Any], error: BaseException) -> None:
     """
     Report that the processor of *ctx* failed.
     """
-    outcome: GuardOutcome = "timeout" if isinstance(error, TimeoutError) else "error"
-    ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, outcome)
+    ctx.report(f"{ctx.processor_id} failed: {type(error).__name__}", None, _failure_of(error))
+
+
+def _failure_of(error: BaseException) -> GuardOutcome:
+    return "timeout" if isinstance(error, TimeoutError) else "error"
+
+
+def _looking(method: Callable[[Any], Any], hook: str) -> Callable[[Any], Any]:
+    """
+    Return the hook *method* of a guard so that the request knows that it was asked.
+    """
+
+    def call(ctx: Any) -> Any:
+        ctx.scope.note_look(ctx.processor_id, hook)
+        return method(ctx)
+
+    return call
 
 
 def _in_thread(method: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:

@@ -15,7 +15,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["ProcessorList", "chain", "is_workflow", "owners", "processor_steps"]
+__all__ = ["ProcessorList", "chain", "is_workflow", "owners", "processor_steps", "taking_part"]
 
 ProcessorList: TypeAlias = Sequence[Any] | Callable[[RequestContext], Any]
 """
@@ -103,6 +103,21 @@ def owners(steps: Iterable[Step[Any, Any]]) -> Iterator[Any]:
             for inner in step.body.walk_steps():
                 if inner.kind == "processor":
                     yield inner.owner
+
+
+def taking_part(workflow: Workflow[Any, Any], hook: str) -> Iterator[Any]:
+    """
+    Yield the processors in *workflow* that take part in *hook*, in order.
+    """
+    for node in workflow.nodes:
+        for child in node.children:
+            step = child.step
+            if hook not in step.hooks or (child.on is not None and hook not in child.on):
+                continue
+            if is_workflow(step.body):
+                yield from taking_part(step.body, hook)
+            elif step.kind == "processor":
+                yield step.owner
 
 
 def chain(steps: Sequence[Step[Any, Any]], id: str) -> Workflow[Any, Any] | None:

@@ -106,6 +106,13 @@ def is_processor(thing: Any) -> bool:
     )
 
 
+def guards(owner: object) -> bool:
+    """
+    Whether *owner* is a guard, whose outcome is told of every run: it fails closed, or only checks.
+    """
+    return bool(option(owner, "fails_closed") or option(owner, "check_only"))
+
+
 def hook_methods(owner: Any) -> dict[Hook, HookMethod]:
     """
     Return the hooks that *owner* implements.

@@ -18,7 +18,7 @@ from procession.processors.contexts import OutputStreamContext
 from procession.processors.hooks import Hook
 from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
-from procession.processors.protocols import option
+from procession.processors.protocols import guards, option
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, signal_in
 
@@ -110,7 +110,7 @@ class ProcessorItem(Item):
     One processor: its context serves the whole run.
     """
 
-    __slots__ = ("_block", "_keeps", "caller", "ctx", "method", "payload", "scope", "takes_data")
+    __slots__ = ("_block", "_guards", "_keeps", "caller", "ctx", "method", "payload", "scope", "takes_data")
 
     def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
         owner = caller.owner
@@ -124,6 +124,7 @@ class ProcessorItem(Item):
         self.ctx = OutputStreamContext(payload, scope, owner)
         self.takes_data: bool = option(owner, "process_data_parts")
         self._keeps: bool = option(owner, "uses_stream_parts")
+        self._guards = guards(owner)
         self.payload = payload
         self.scope = scope
         self._block: str | None = None
@@ -140,6 +141,9 @@ class ProcessorItem(Item):
         A step begins.
         """
         self.ctx.violated = False
+        if self._guards:
+            for guard in getattr(self.caller.owner, "guards", (self.caller.owner,)):
+                self.scope.note_look(guard.id, Hook.OUTPUT_STREAM.value)
 
     def discard(self) -> None:
         """

@@ -9,10 +9,15 @@ from typing import Any, Literal, TypeAlias
 
 from procession.messages.value import Value
 
-__all__ = ["GuardOutcome", "OnViolation", "Violation"]
+__all__ = ["GuardOutcome", "GuardReport", "OnViolation", "Violation"]
 
 GuardOutcome = Literal["allowed", "modified", "blocked", "would_block", "warned", "skipped", "error", "timeout"]
-"""What became of what a guard looked at (D36).  Never ``allowed`` for what was not looked at."""
+"""
+What became of what a guard looked at (D36).
+
+``allowed`` nothing was found, ``skipped`` it was not asked; ``modified`` something was hidden, dropped, answered in the
+model's place or sent back; ``would_block`` is a monitor's; with ``error`` and ``timeout`` it could not check.
+"""
 
 
 class Violation(Value):
@@ -28,6 +33,18 @@ class Violation(Value):
     outcome: GuardOutcome = "blocked"
     hook: str = ""
     step_number: int | None = None
+    sent_back: bool = False
+    """Whether a verdict sent the step back, and the model answered anew, rather than stopped the run."""
+
+
+class GuardReport(Value):
+    """
+    What a guard came to at one hook in a whole run: the strictest of its outcomes there.
+    """
+
+    processor_id: str
+    hook: str
+    outcome: GuardOutcome
 
 
 OnViolation: TypeAlias = Callable[[Violation], Awaitable[None] | None]

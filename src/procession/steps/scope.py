@@ -99,6 +99,7 @@ class RequestScope:
         "emit",
         "grace",
         "left_behind",
+        "looked",
         "marks",
         "pending",
         "replaced_by",
@@ -130,6 +131,8 @@ class RequestScope:
         """One dict per processor id, shared by all hooks and both lists (D11)."""
         self.violations: list[Any] = []
         """What guards found, in order (``processors.violation.Violation``)."""
+        self.looked: dict[tuple[str, str], None] | None = None
+        """Which guards were asked, by id and hook, once one was."""
         self.marks: list[SaveMark] = []
         self._spent: list[Usage] = []
         self.pending: list[Awaitable[Any]] = []
@@ -187,6 +190,14 @@ class RequestScope:
             close = getattr(waiting, "close", None)
             if close is not None:
                 close()
+
+    def note_look(self, processor_id: str, hook: str) -> None:
+        """
+        Note that a guard was asked in *hook*.
+        """
+        if self.looked is None:
+            self.looked = {}
+        self.looked[processor_id, hook] = None
 
     def state(self, processor_id: str) -> dict[str, Any]:
         """
