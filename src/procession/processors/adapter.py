@@ -190,8 +190,9 @@ class HookCaller:
         verdict = ctx.verdict
         if isinstance(verdict, Replaced):
             if scope.replacement is None:
+                if scope.replaced_by != ctx.processor_id:  # in a stream it may say so of each of its own chunks
+                    ctx.report("gave an answer in place of the model's", None, "modified")
                 scope.replacement, scope.replaced_by = verdict.text, ctx.processor_id
-                ctx.report("gave an answer in place of the model's", None, "modified")
             return
         if isinstance(verdict, Tripwire):
             info = verdict.info
