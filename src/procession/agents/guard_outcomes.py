@@ -80,5 +80,9 @@ class GuardOutcomes(Sequence[GuardReport]):
         for place in self._asked:
             found.setdefault(place, set())
         for place, outcomes in found.items():
-            nothing: GuardOutcome = "allowed" if place in asked else "skipped"
-            yield GuardReport(*place, next((each for each in _STRICTEST_FIRST if each in outcomes), nothing))
+            outcome: GuardOutcome = "allowed" if place in asked else "skipped"
+            for each in _STRICTEST_FIRST:
+                if each in outcomes:
+                    outcome = each
+                    break
+            yield GuardReport(*place, outcome)
