@@ -18,6 +18,7 @@ from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
 from procession.agents.structured.escapes import plain_escapes
 from procession.agents.structured.prompt import with_wish
+from procession.agents.structured.run import StructuredRun
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
 from procession.messages.serial import from_data
@@ -44,7 +45,9 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     try:
         if attempt.response is not None:
             attempt.from_cache = attempt.begun = True
-            replay = _readable(state, _replayed(attempt.response))
+            replay = _replayed(attempt.response)
+            if state.structured is not None:
+                replay = _readable(state.structured, replay)
             try:
                 await _answer(state, attempt, replay, keep)
             finally:
@@ -53,7 +56,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             stream = attempt.using.model.stream(_request(state, attempt))
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
-            stream = _readable(state, stream)
+            if state.structured is not None:
+                stream = _readable(state.structured, stream)
             whole = False
             try:
                 whole = await _answer(state, attempt, stream, keep, StepStart(state.response_id))
@@ -78,12 +82,11 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     return state
 
 
-def _readable(state: LoopState, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+def _readable(wanted: StructuredRun, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
     """
     Return an answer as text guards can read it, where it is JSON.
     """
-    made = state.structured
-    return plain_escapes(stream) if made is not None and made.is_guarded else stream
+    return plain_escapes(stream) if wanted.is_guarded else stream
 
 
 async def _close(stream: AsyncIterator[Chunk]) -> None:
