@@ -25,7 +25,7 @@ from procession.messages.prompt import PromptMessage, PromptToolCall, PromptTool
 from procession.messages.value import Value
 
 __all__ = [
-    "SETTINGS", "error_of", "message_text", "prompt_text", "result_of", "settings_of", "shown_text", "tool_choice_of",
+    "SETTINGS", "error_of", "message_text", "prompt_text", "result_of", "settings_of", "shown_text", "step_texts", "tool_choice_of",
     "tripwire_of", "usage_of",
 ]  # fmt: skip
 
@@ -122,19 +122,29 @@ def message_text(message: Any) -> str:
     return f"{text} metadata={dumps(metadata)}" if metadata else text
 
 
-def shown_text(messages: Iterable[Any], *, step: bool = False) -> str:
+def shown_text(messages: Iterable[Any]) -> str:
     """
-    Return the joined text of the assistant messages, or of what follows the last ``step-start`` of the last one.
+    Return the joined text of the assistant messages.
     """
     assistants = [message for message in messages if message.role == "assistant"]
-    texts: list[str] = []
-    for message in assistants[-1:] if step else assistants:
-        for part in message.parts:
-            if step and isinstance(part, StepStartPart):
-                texts.clear()
-            elif isinstance(part, TextPart):
-                texts.append(part.text)
-    return "".join(texts)
+    return "".join(part.text for message in assistants for part in message.parts if isinstance(part, TextPart))
+
+
+def step_texts(messages: Iterable[Any]) -> list[str]:
+    """
+    Return, of each assistant message, the joined text of what follows its last ``step-start``; the last one first.
+    """
+    found: list[str] = []
+    for message in messages:
+        if message.role == "assistant":
+            texts: list[str] = []
+            for part in message.parts:
+                if isinstance(part, StepStartPart):
+                    texts.clear()
+                elif isinstance(part, TextPart):
+                    texts.append(part.text)
+            found.insert(0, "".join(texts))
+    return found
 
 
 def prompt_text(entry: PromptMessage) -> str:

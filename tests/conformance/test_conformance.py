@@ -49,6 +49,12 @@ def test_other_areas_are_run_and_reported(area: str) -> None:
     assert sum(as_json_report(outcomes)["areas"][area].values()) == len(outcomes)
 
 
+def test_every_operation_of_a_patch_is_needed() -> None:
+    """Patches are as small as they can be."""
+    outcomes = [run_file(GOLDEN / path.relative_to(SUPERSEDED), SUPERSEDED) for path in SUPERSEDED.glob("*/*.json")]
+    assert [(each.key, each.diff) for each in outcomes if each.status == "superseded" and each.diff] == []
+
+
 def test_every_patch_supersedes_a_scenario() -> None:
     """Each patch stands beside a scenario, and says by what it is superseded and why."""
     for path in sorted(SUPERSEDED.glob("*/*.json")):
@@ -145,6 +151,19 @@ def test_a_patch_that_is_needed(tmp_path: Path) -> None:
     write(tmp_path / "patches", "return_forms/patched", {"decided_by": "D0", "why": "test", "patch": [patch]})
     outcome = run_file(path, tmp_path / "patches")
     assert (outcome.status, outcome.decided_by) == ("superseded", "D0")
+
+
+def test_a_spare_operation_is_named(tmp_path: Path) -> None:
+    """An operation that is not needed beside one that is changes nothing, and is named."""
+    trace = scenario("return_forms/input_map_text")
+    trace["expected"]["runs"][0]["result"]["text"] = "as the reference has it"
+    path = write(tmp_path / "traces", "return_forms/patched", trace)
+    patch = [{"op": "replace", "path": f"/runs/0/result/{name}", "value": value} for name, value in
+             (("text", "ok"), ("finish_reason", "stop"))]  # fmt: skip
+    write(tmp_path / "patches", "return_forms/patched", {"decided_by": "D0", "why": "test", "patch": patch})
+    outcome = run_file(path, tmp_path / "patches")
+    assert outcome.status == "superseded"
+    assert "operation 1 of the patch is not needed any more" in outcome.diff[0]
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_one_text() -> None:
     for text, differences in (("x", 0), ("X", 0), ("z", 1)):
         wanted, run, _ = settle(expected, trace([], chunks=[{**finish, "text": text}], result=result), ONE_CALL)
         assert len(compare(wanted, run)) == differences
-    seen: Json = {"hook": "process_output_step", "text": "a", "shown_text": "b"}
+    seen: Json = {"hook": "process_output_step", "text": "a", "shown_text": ["b"]}
     assert len(settle(expected, trace([seen], result=result), ONE_CALL)[2]) == 1
     assert len(settle(expected, trace([], result={"text": "Y", "steps": [{"text": "X"}]}), ONE_CALL)[2]) == 1
 
@@ -294,3 +294,37 @@ def test_keys_have_no_order(got: str, fits: bool) -> None:
     """The keys of an object that stands in a text of the notation may come in any order; its values may not differ."""
     expected = 'assistant: tool-invocation(call t#c {"a":1,"b":{"x":2,"y":1}}), text("{")'
     assert (compare(expected, got) == []) is fits
+
+
+def test_retries_of_a_run_that_failed() -> None:
+    """R2: where neither a result nor chunks tell which attempts were rejected, and by whom, the hooks do."""
+    entries: Json = [
+        {"hook": "process_input_step", "step": 0, "retry_count": 0},
+        {"model_call": "main#0"},
+        {"hook": "process_output_step", "step": 0, "retry_count": 0},
+        {"hook": "process_input_step", "step": 1, "retry_count": 1},
+        {"model_call": "main#1"},
+        {"hook": "process_api_error", "step": 1, "retry_count": 1},
+        {"hook": "process_input_step", "step": 1, "retry_count": 2},
+        {"model_call": "main#2"},
+        {"hook": "process_output_step", "step": 1, "retry_count": 2},
+    ]
+    setup: Json = {**ONE_CALL, "calls": [{"method": "generate", "input": "Go"}]}
+    seen = timeline(trace(entries, thrown={"message": "boom"}), setup)
+    assert [each["step"] for each in seen if each.get("hook") in ("process_input_step", "process_output_step")] == [
+        0
+    ] * 5
+
+
+def test_usage_of_a_later_step_that_was_cut() -> None:
+    """R10: a call that was cut in a later step may count or not, also where earlier steps were counted."""
+    setup: Json = {
+        "models": {"main": [{"text": "x"}, {"text": "y"}]},
+        "calls": [{"method": "stream", "input": "Go"}],
+        "processors": {"p": {"hooks": {}}},
+    }
+    last: Json = {"processor": "p", "hook": "process_output_stream", "part": {"type": "text-delta", "text": "y"}}
+    entries: Json = [{"model_call": "main#0"}, {"model_call": "main#1"}, last]
+    stopped: Json = {"tripwire": {"reason": "no", "processor_id": "p"}, "steps": [{"text": "x"}], "usage": [10, 5, 15]}
+    usage = ruled(trace(entries, result=stopped), setup)["runs"][0]["result"]["usage"]
+    assert usage == {"$either": [[20, 10, 30], [10, 5, 15]]}

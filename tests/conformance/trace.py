@@ -16,6 +16,7 @@ from tests.conformance.notation import (
     prompt_text,
     settings_of,
     shown_text,
+    step_texts,
     tool_choice_of,
     usage_of,
 )
@@ -101,7 +102,7 @@ class Recorder:
                 found["chunk_types"] = [chunk.type for chunk in ctx.chunks]
             case "process_output_step":
                 found |= {"text": ctx.text, "finish_reason": ctx.finish_reason, "usage": usage_of(ctx.usage)}
-                found["shown_text"] = shown_text(ctx.view, step=True)
+                found["shown_text"] = step_texts(ctx.view) or [""]
                 if ctx.tool_calls:
                     found["tool_calls"] = [
                         {"tool_name": call.tool_name, "tool_call_id": call.tool_call_id, "args": as_json(call.args)}
@@ -118,7 +119,7 @@ class Recorder:
                     "steps": len(result.steps),
                     "usage": usage_of(result.usage),
                 }
-                found["shown_text"] = shown_text(ctx.view)
+                found["shown_text"] = [shown_text(ctx.view)]
             case "process_api_error":
                 found["error"] = error_of(ctx.error)
             case _:

@@ -38,7 +38,7 @@ def _cut(run: Run) -> bool:
     """
     Whether the last model call may have been cut: streamed, and stopped by ``process_output_stream`` or a built-in.
     """
-    if not run.streams or not run.model_calls or (run.record["result"].get("usage") or [None])[0] is not None:
+    if not run.streams:
         return False
     tripping = run.record["result"]["tripwire"].get("processor_id")
     hooks = [entry["hook"] for entry in run.entries if entry.get("processor") == tripping and "part" not in entry]

@@ -66,11 +66,11 @@ def check_texts(actual: dict[str, Json]) -> list[Difference]:
     found: list[Difference] = []
     for index, entry in enumerate(listing(actual.get("timeline"))):
         if "shown_text" in entry:
-            shown = entry.pop("shown_text")
+            shown: list[str] = entry.pop("shown_text")
             text = entry["result"]["text"] if "result" in entry else entry.get("text")
-            if text != shown:
+            if text not in shown:  # a processor may have put a message behind the one that the step is part of
                 where = f"timeline[{index}] ({entry.get('processor')}.{entry.get('hook')}).text"
-                found.append(Difference(where, shown, text, "R12: not the text of the messages in the same call"))
+                found.append(Difference(where, shown[0], text, "R12: not the text of the messages in the same call"))
     for index, run in enumerate(listing(actual.get("runs"))):
         result = run.get("result") if is_object(run) else None
         if is_object(result) and is_list(result.get("steps")) and "text" in result:

@@ -11,6 +11,8 @@ from tests.conformance.scenario import Json, is_list, is_object, listing, mappin
 
 __all__ = ["Run", "Scripts", "agent_models", "runs_of", "scenario_texts", "user_processors"]
 
+AGAIN = frozenset({"process_input_step", "process_llm_request", "process_output_step"})
+"""The hooks of the reference that are told how often their step was tried."""
 BEFORE_CALL = frozenset({"process_input_step", "process_llm_request"})
 """The hooks that belong to the model call that comes after them."""
 
@@ -46,11 +48,24 @@ class Run:
         """
         if self.record.get("result"):
             return [_rejected_by(step) for step in self.steps]
+        if "chunks" not in self.record:
+            return self._rejections_told()
         found: list[str | None] = []
         for chunk in listing(self.record.get("chunks")):
             if chunk.get("type") == "step-finish":
                 nothing = not any(chunk.get("usage") or [None])
                 found.append(None if chunk.get("reason") != "retry" else "error" if nothing else "processor")
+        return found
+
+    def _rejections_told(self) -> list[str | None]:
+        """
+        Read it from the hooks: the attempt after a rejected one is shown a ``retry_count``.
+        """
+        found: list[str | None] = [None] * len(self.model_calls)
+        for entry, attempt in self.hooks():
+            if entry["hook"] in AGAIN and entry.get("retry_count") and 0 < attempt <= len(found):
+                asked = any(each["hook"] == "process_api_error" for each, of in self.hooks() if of == attempt - 1)
+                found[attempt - 1] = "error" if asked else "processor"
         return found
 
     def hooks(self) -> Iterator[tuple[dict[str, Json], int]]:
