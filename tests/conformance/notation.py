@@ -133,10 +133,13 @@ def shown_text(messages: Iterable[Any]) -> str:
 def step_texts(messages: Iterable[Any]) -> list[str]:
     """
     Return, of each assistant message, the joined text of what follows its last ``step-start``; the last one first.
+    A step that has said nothing stands behind another message, and has none.
     """
     found: list[str] = []
+    last = None
     for message in messages:
-        if message.role == "assistant":
+        last = message.role
+        if last == "assistant":
             texts: list[str] = []
             for part in message.parts:
                 if isinstance(part, StepStartPart):
@@ -144,7 +147,7 @@ def step_texts(messages: Iterable[Any]) -> list[str]:
                 elif isinstance(part, TextPart):
                     texts.append(part.text)
             found.insert(0, "".join(texts))
-    return found
+    return found if last == "assistant" else ["", *found]
 
 
 def prompt_text(entry: PromptMessage) -> str:

@@ -328,3 +328,16 @@ def test_usage_of_a_later_step_that_was_cut() -> None:
     stopped: Json = {"tripwire": {"reason": "no", "processor_id": "p"}, "steps": [{"text": "x"}], "usage": [10, 5, 15]}
     usage = ruled(trace(entries, result=stopped), setup)["runs"][0]["result"]["usage"]
     assert usage == {"$either": [[20, 10, 30], [10, 5, 15]]}
+
+
+def test_violations_of_a_patched_trace() -> None:
+    """R3: a tripwire that a patch has put into a trace owes its entry, too."""
+    setup: Json = {**ONE_CALL, "processors": {"p": {"on_violation": True, "hooks": {}}}}
+    passed = ruled(trace([], result={"text": "x", "steps": []}), setup)
+    stopped: Json = {"text": "", "steps": [], "tripwire": {"reason": ANY, "processor_id": "p"}}
+    patched = apply_patch(passed, [{"op": "replace", "path": "/runs/0/result", "value": stopped}])
+    told: Json = {"processor": "p", "hook": "on_violation", "violation": {"processor_id": "p", "message": "no"}}
+    run: Json = {"text": "", "steps": [], "tripwire": {"reason": "no", "processor_id": "p"}}
+    for entries, count in (([told], 0), ([], 1)):
+        wanted, got, _ = settle(patched, trace(entries, result=run), setup)
+        assert len(compare(wanted, got)) == count

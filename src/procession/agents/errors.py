@@ -24,10 +24,13 @@ async def tell_error(state: LoopState, error: ModelError) -> None:
     state.error = error
     cause = error.__cause__ or error
     part = ErrorPart(type(cause).__name__, error.message)
-    said = _delivered(state.attempt) if state.attempt is not None else []
+    attempt = state.attempt
+    said = [*_delivered(attempt), part] if attempt is not None else [part]
     answer = state.messages.get_by_id(state.response_id)
     border = state.step_number > 0 and answer is not None and not ends_on_border(answer)
-    state.messages.append_response((*said, part), message_id=state.response_id, new_step=border)
+    state.messages.append_response(said, message_id=state.response_id, new_step=border)
+    if attempt is not None:
+        attempt.said = said
 
 
 def _delivered(attempt: Attempt) -> list[Part]:

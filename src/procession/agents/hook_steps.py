@@ -39,6 +39,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+_AFTER_CALL = frozenset({Hook.LLM_RESPONSE, Hook.OUTPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_RESULT})
+"""What these change may be part of the answer."""
+
+
 async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPayload) -> None:
     """
     Run the processors that take part in the payload's hook.
@@ -49,6 +53,8 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
     workflow = state.pipelines.get(hook)
     if workflow is None:
         return
+    response_id, answer = state.response_id, state.messages.get_by_id(state.response_id)
+    version = state.messages.version
     state.written = []
     try:
         await run.call(workflow, payload, path, state.pipelines.only[hook])
@@ -60,6 +66,10 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         written, state.written = state.written, None
     if written:
         put_data(state, written)
+    if state.messages.version != version and (
+        hook in _AFTER_CALL or state.messages.get_by_id(response_id) is not answer
+    ):
+        state.step_texts_stale = True  # the hook may have changed what the steps so far said
     if state.scope.replacement is None:
         return
     if state.guards is not None:  # there will be no model call for them to run beside
@@ -212,21 +222,20 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     payload = OutputStepPayload(
         state.messages,
         text=step.text,
-        message_id=state.response_id,
+        message_id=state.response_id if attempt.said else None,
         finish_reason=step.finish_reason,
         tool_calls=step.tool_calls,
         usage=step.usage,
         provider_metadata=step.provider_metadata,
+        reread=state.step_texts_stale,
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,
     )
-    version = state.messages.version
     await run_hook(state, run, path, payload)
     attempt.passed = Hook.OUTPUT_STEP
-    if state.messages.version != version:
+    if state.step_texts_stale:
         step.text = payload.text
-        state.step_texts_stale = True  # it may have changed what earlier steps said, too
     return state
 
 

@@ -99,11 +99,8 @@ async def output_result(state: LoopState, run: InlineRun, path: str) -> LoopStat
     result = TurnResult(
         "".join(step.text for step in state.steps), state.finish_reason, state.seen_steps(), state.scope.usage
     )
-    version = state.messages.version
     await run_hook(state, run, path, OutputResultPayload(state.messages, result=result, steps=state.seen_steps()))
     state.looked_at_whole = True
-    if state.messages.version != version:
-        state.step_texts_stale = True
     return state
 
 

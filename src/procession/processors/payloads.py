@@ -198,13 +198,15 @@ class OutputStepPayload(HookPayload):
         tool_calls: Sequence[ToolCall] = (),
         usage: Usage = NO_USAGE,
         provider_metadata: Mapping[str, Any] | None = None,
+        reread: bool = False,
         **where: Any,
     ) -> None:
         super().__init__(message_list, **where)
         self._text = text
-        self._version = message_list.version
+        self._version = -1 if reread else message_list.version
+        """The state of the messages of which *text* is the text; it is read from them where they have changed."""
         self.message_id = message_id
-        """The id of the message that the step is part of."""
+        """The id of the message that the step is part of, unless it has said nothing."""
         self.finish_reason = finish_reason
         self.tool_calls = tool_calls
         self.usage = usage
