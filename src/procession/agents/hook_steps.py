@@ -18,6 +18,7 @@ from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
+from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_form
@@ -39,8 +40,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-_AFTER_CALL = frozenset({Hook.LLM_RESPONSE, Hook.OUTPUT_STEP, Hook.TOOL_RESULT, Hook.OUTPUT_RESULT})
-"""What these change may be part of the answer."""
+_LOOK_AT_ANSWER = frozenset({Hook.OUTPUT_STEP, Hook.OUTPUT_RESULT})
+_BEHIND_ANSWER = frozenset({Hook.LLM_RESPONSE, Hook.TOOL_RESULT})
+"""What these add stands behind the answer, and is part of it."""
 
 
 async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPayload) -> None:
@@ -66,16 +68,23 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         written, state.written = state.written, None
     if written:
         put_data(state, written)
-    if state.messages.version != version and (
-        hook in _AFTER_CALL or state.messages.get_by_id(response_id) is not answer
-    ):
-        state.step_texts_stale = True  # the hook may have changed what the steps so far said
     if state.scope.replacement is None:
+        if state.messages.version != version and (
+            hook in _LOOK_AT_ANSWER or _was_edited(hook, answer, state.messages.get_by_id(response_id))
+        ):
+            state.step_texts_stale = True  # the hook may have changed what the steps so far said
         return
     if state.guards is not None:  # there will be no model call for them to run beside
         await state.guards.check(state, run, path)
     if await answered(state) and hook is not Hook.INPUT and hook is not Hook.OUTPUT_RESULT:
         raise Bail(state)  # out of the step
+
+
+def _was_edited(hook: Hook, before: Message | None, now: Message | None) -> bool:
+    """
+    Whether a hook has changed the answer so far; of one that it took away, no text is left to read.
+    """
+    return now is not None and (hook in _BEHIND_ANSWER or now is not before)
 
 
 async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopState:
