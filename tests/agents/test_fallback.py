@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from tests.agents.kit import COST, WAYS, ask, at, counted_tool
 from procession.agents.agent import Agent
 from procession.agents.output import AgentStep
 from procession.errors import InputError, ModelError, ProcessorError
-from procession.messages.chunks import StepFinish
+from procession.messages.chunks import Chunk, StepFinish
+from procession.models.model import ModelRequest
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, fail, say
 
@@ -30,6 +32,33 @@ async def test_the_next_model_is_asked(way: str) -> None:
     assert [chunk.reason for chunk in seen.chunks if isinstance(chunk, StepFinish)] == ["retry", "stop"]
     assert "error" not in seen.chunks.types
     assert [message.text for message in second.requests[0].messages] == ["Hi"]
+
+
+class Plain:
+    """A model whose ``stream`` is a plain function, as the port declares it, and fails before it returns."""
+
+    id = "plain"
+
+    def __init__(self, failure: Exception) -> None:
+        self.failure = failure
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """Fail."""
+        raise self.failure
+
+
+@both_ways
+@pytest.mark.parametrize("failure", [ModelError("no connection", kind="unavailable"), ValueError("no connection")])
+async def test_a_model_may_fail_before_it_returns_a_stream(way: str, failure: Exception) -> None:
+    """That is a model's failure like any: processors are asked, the next model is, and the reader is told in order."""
+    asked: list[str] = []
+    note = at("process_api_error", lambda ctx: asked.append(ctx.error.message))
+    agent = Agent("guide", model=[Plain(failure), FakeModel("Hello.")], error_processors=[note])
+    assert (await ask(agent, way)).result.text == "Hello."
+    seen = await ask(agent, way, model=Plain(failure))
+    assert isinstance(seen.error, ModelError)
+    assert seen.chunks.types == ["start", "step-start", "error", "step-finish", "finish"]
+    assert asked == ["no connection"] * 2
 
 
 @both_ways

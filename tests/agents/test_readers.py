@@ -45,6 +45,30 @@ async def turns() -> None:
         await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.parametrize("view", ["full_stream", "text_stream"])
+async def test_closing_a_reader_ends_a_read_in_another_task(view: str) -> None:
+    """A task that waits in a reader is woken when another one closes that reader, and nobody else's ends."""
+    gate = Gate()
+    ended: list[int] = []
+    async with Agent("a", model=FakeModel(gate)).stream("Hi") as stream:
+        reader: Any = getattr(stream, view)
+        other: Any = getattr(stream, view)
+
+        async def read(one: Any) -> None:
+            ended.append(len([each async for each in one]))
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(read, other)
+                async with anyio.create_task_group() as inner:
+                    inner.start_soon(read, reader)
+                    await turns()
+                    await reader.aclose()
+                assert len(ended) == 1
+                gate.open.set()
+    assert ended[1] > ended[0]
+
+
 # -- reads that are given up
 
 

@@ -188,6 +188,19 @@ async def test_cancelling_a_run_leaves_no_callback_behind() -> None:
     gc.collect()
 
 
+async def test_a_stream_is_entered_once() -> None:
+    """Entering it again is refused: that would ask the model again, with readers that see the first answer."""
+    model = FakeModel("Hello.", repeat_last=True)
+    stream = Agent("parrot", model=model).stream("Hi")
+    async with stream:
+        with pytest.raises(RunError, match="entered before"):
+            await stream.__aenter__()
+        assert await stream.text == "Hello."
+    with pytest.raises(RunError, match=r"agent\.stream\(\.\.\.\) makes another"):
+        await stream.__aenter__()
+    assert (await stream.text, len(model.requests)) == ("Hello.", 1)
+
+
 async def test_the_result_of_a_stream_that_was_left() -> None:
     """The result of a stream that was left before its end is that of a run that was aborted."""
     async with Agent("parrot", model=FakeModel(Reply("x", delay=60))).stream("Hi") as stream:

@@ -169,3 +169,30 @@ async def test_a_sub_agent_whose_run_is_kept_nowhere_does_nothing_after_a_restar
     (error,) = seen.result.tool_results
     assert isinstance(error, ToolError)
     assert f"{asked.run_id}:c1" in error.error
+
+
+@both_ways
+async def test_what_a_sub_agent_leaves_in_the_background_does_not_hold_up_the_answer(way: str) -> None:
+    """It goes into the background of the runtime that is open round the outer run; one of its own that is open wins."""
+    done, over = list[str](), anyio.Event()
+
+    async def work(name: str) -> None:
+        await over.wait()
+        done.append(name)
+
+    async def answer(inner: Runtime | None, outer: Runtime) -> None:
+        leave = at("process_output_result", lambda ctx: ctx.background(work, "inner" if inner is not None else "outer"))
+        child = Agent("child", model=FakeModel(["Found."]), output_processors=[leave], runtime=inner)
+        model = FakeModel([call_tool("agent-child", PROMPT), "Done."])
+        with anyio.fail_after(5):
+            seen = await ask(Agent("parent", model=model, tools=[child], runtime=outer), way)
+        assert seen.result.text == "Done."
+
+    async with Runtime() as outer:
+        await answer(None, outer)
+        assert done == []
+        async with Runtime() as inner:
+            await answer(inner, outer)
+            over.set()
+        assert "inner" in done
+    assert sorted(done) == ["inner", "outer"]

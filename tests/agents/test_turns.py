@@ -26,6 +26,7 @@ from procession.tools.tool import tool
 
 pytestmark = pytest.mark.anyio
 
+REASON = "a later call on thread 't' took the place of this one"
 ON: dict[str, Any] = {"thread": "t", "resource": "r"}
 
 
@@ -93,18 +94,25 @@ async def test_calls_on_one_thread_queue() -> None:
 
 
 async def test_the_next_call_sees_what_the_one_before_saved() -> None:
-    """What queueing is for: the history of a call has the answer of the one before."""
-    seen: list[int] = []
+    """What queueing is for: the history of a call has the answer of the one before, and its own words stand behind it."""
+    seen: list[list[str]] = []
 
     def answer(request: Any) -> str:
-        seen.append(len(request.messages))
-        return "ok"
+        seen.append([message.text for message in request.messages])
+        return f"to {seen[-1][-1]}"
 
-    agent = Agent("a", model=FakeModel([answer], repeat_last=True), memory=Memory(InMemoryThreadStore()))
+    store = InMemoryThreadStore()
+    agent = Agent("a", model=FakeModel([answer], repeat_last=True), memory=Memory(store))
     async with anyio.create_task_group() as group:
-        for _ in range(4):
-            group.start_soon(lambda: agent.generate("Hi", **ON))
-    assert seen == [1, 3, 5, 7]
+        for number in range(4):
+            group.start_soon(partial(agent.generate, [f"{number}a", f"{number}b"], **ON))
+    whole: list[str] = []
+    for prompt in seen:
+        whose = prompt[-1][0]
+        whole += [f"{whose}a", f"{whose}b"]
+        assert prompt == whole
+        whole.append(f"to {whose}b")
+    assert [message.text for message in await store.messages("t")] == whole
 
 
 async def test_other_threads_do_not_wait() -> None:
@@ -157,17 +165,17 @@ async def test_a_busy_thread_can_be_refused() -> None:
 
 
 async def test_a_later_call_can_take_the_place_of_those_before() -> None:
-    """``cancel_previous`` cancels the running call and the waiting ones, waits for their end, and runs."""
+    """``cancel_previous`` aborts the running call and the waiting ones, waits for their end, and runs."""
     gate = Gate()
     agent = agent_with(gate)
-    cancelled: list[str] = []
+    aborted: list[str] = []
 
     async def call(name: str) -> None:
-        try:
-            await agent.generate(name, **ON)
-        except RunCancelled as error:
-            assert "a later call" in str(error)
-            cancelled.append(name)
+        result = await agent.generate(name, **ON)
+        assert (result.status, result.abort_reason) == ("aborted", REASON)
+        with pytest.raises(RunCancelled, match="a later call"):
+            result.raise_for_status()
+        aborted.append(name)
 
     async with anyio.create_task_group() as group:
         group.start_soon(call, "one")
@@ -177,20 +185,8 @@ async def test_a_later_call_can_take_the_place_of_those_before() -> None:
         gate.let("three")
         result = await agent.generate("three", thread_policy="cancel_previous", **ON)
         assert result.text == "ok"
-    assert sorted(cancelled) == ["one", "two"]
+    assert sorted(aborted) == ["one", "two"]
     assert gate.order == ["one begins", "one is cancelled", "three begins", "three ends"]
-
-
-async def test_a_cancelled_stream_ends_with_an_error() -> None:
-    """A stream whose place was taken ends with a ``RunCancelled``."""
-    gate = Gate()
-    agent = agent_with(gate)
-    async with agent.stream("one", **ON) as stream:
-        await gate.begun("one")
-        gate.let("two")
-        await agent.generate("two", thread_policy="cancel_previous", **ON)
-        with pytest.raises(RunCancelled):
-            await stream.result()
 
 
 async def test_who_does_not_stop_is_not_waited_for_for_ever() -> None:
@@ -211,8 +207,7 @@ async def test_who_does_not_stop_is_not_waited_for_for_ever() -> None:
     agent = Agent("a", model=model, input_processors=[Stubborn()], runtime=Runtime(grace=0.01))
 
     async def first() -> None:
-        with pytest.raises(RunCancelled):
-            await agent.generate("one", **ON)
+        assert (await agent.generate("one", **ON)).status == "aborted"
 
     with capture_logs() as logs:
         async with anyio.create_task_group() as group:

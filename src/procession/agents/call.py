@@ -13,6 +13,7 @@ from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
 from procession.agents.callbacks import tell_after, told
 from procession.agents.caller import Caller
 from procession.agents.commit import commit_marks, commit_within, log_not_saved
+from procession.agents.errors import own_error
 from procession.agents.guard_outcomes import outcomes_of
 from procession.agents.heed import native_cancels, notice_cancellation
 from procession.agents.merged import message_list_of, settings_of, use_memory
@@ -29,7 +30,6 @@ from procession.errors import (
     ProcessionError,
     RunCancelled,
     RunError,
-    StepError,
     TripwireError,
 )
 from procession.ids import new_id
@@ -54,7 +54,7 @@ class Call:
     One call: its state, and the run that drives it.
     """
 
-    __slots__ = ("_driving", "aborted", "agent", "loop", "options", "result", "state")
+    __slots__ = ("_cut", "_driving", "abort_reason", "aborted", "agent", "loop", "options", "result", "state")
 
     def __init__(self, agent: Caller, state: LoopState, loop: Any, options: CallOptions) -> None:
         self.agent = agent
@@ -64,6 +64,10 @@ class Call:
         self.result: AgentResult | None = None
         self.aborted = False
         """Whether somebody said that the answer is no longer wanted."""
+        self.abort_reason: str | None = None
+        """Why, as far as it was said."""
+        self._cut: str | None = None
+        """Why it does not get its turn, where it does not."""
         self._driving: Run[Any, Any] | None = None
 
     def run(self) -> Awaitable[AgentResult]:
@@ -76,7 +80,10 @@ class Call:
         if thread is None or resource is None:
             return self._run()
         policy = options.get("thread_policy", self.agent.thread_policy)
-        return in_turn(self.agent.runtime, resource, thread, policy, self._run, options.get("abort_signal"))
+        return in_turn(
+            self.agent.runtime, resource, thread, policy, self._run, self._give_up, self.state.messages,
+            options.get("abort_signal"),
+        )  # fmt: skip
 
     async def _run(self) -> AgentResult:
         state = self.state
@@ -113,14 +120,14 @@ class Call:
             await state.send(TripwireChunk(outcome.tripwire, state.scope.run_id))
         elif outcome.error is not None:
             status, saved = "failed", "failed"
-            error = _own_error(outcome.error)
+            error = own_error(outcome.error)
             await state.send(ErrorChunk(error))
         elif outcome.status == "suspended" and state.snapshot:
             status, saved = "suspended", "suspended"
             try:
                 await self.keep(state.snapshot)
             except Exception as failure:  # there is nothing to resume, and so nothing is suspended
-                status, saved, error = "failed", "failed", _own_error(failure)
+                status, saved, error = "failed", "failed", own_error(failure)
                 await state.send(ErrorChunk(error))
         elif outcome.status == "suspended":
             status, saved = "failed", "failed"
@@ -145,7 +152,7 @@ class Call:
                 log_not_saved(state.scope.run_id, failure)
             else:
                 status, saved = "failed", "failed"
-                error = _own_error(failure)
+                error = own_error(failure)
                 await state.send(ErrorChunk(error))
         self.result = self._result(status, error)
         await self._tell(
@@ -175,8 +182,11 @@ class Call:
             detail=False,
             replay=False,
             sparse=True,
-            cancellable=given is not None or state.emit is not None,  # by its signal, or with its stream
+            # by its signal, with its stream, or by a later call on its thread
+            cancellable=given is not None or state.emit is not None or self.options.get("thread") is not None,
         )
+        if self._cut is not None:
+            self.abort(self._cut)
         state.cancels = native_cancels()
         state.cancelled_before = state.cancels() if state.cancels is not None else 0
         return run.start(state) if given is None else self._heeding(given, run)
@@ -199,7 +209,16 @@ class Call:
         """
         Whether it is the call's turn.
         """
-        return self._driving is not None
+        return self._driving is not None and self._cut is None
+
+    def _give_up(self, reason: str) -> None:
+        """
+        A later call takes this one's place: abort it, or let it do nothing once it would have its turn.
+        """
+        if self._driving is None:
+            self._cut = reason
+        else:
+            self.abort(reason)
 
     def abort(self, reason: str | None = None) -> None:
         """
@@ -209,6 +228,7 @@ class Call:
         if self.aborted or run is None:
             return
         self.aborted = True
+        self.abort_reason = reason
         if state.scope.abort_signal is not None:
             state.scope.abort_signal.abort(reason)
         # Hooks that look at the whole answer already are not called a second time: they have the grace period to end.
@@ -287,6 +307,7 @@ class Call:
                 *(warning for step in steps for warning in step.warnings),
             ),
             error=error,
+            abort_reason=self.abort_reason if status == "aborted" else None,
             suspended=state.suspended if status == "suspended" else (),
         )
 
@@ -310,14 +331,6 @@ class Call:
         return result
 
 
-def _own_error(error: Exception) -> ProcessionError:
-    if isinstance(error, ProcessionError):
-        return error
-    wrapped = StepError(f"{type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped
-
-
 async def prepare(
     agent: Caller,
     messages: Any,
@@ -335,13 +348,14 @@ async def prepare(
     options = checked_options(given)
     context = options.get("request_context")
     request_context = context if isinstance(context, RequestContext) else RequestContext(context)
+    unwanted = options.get("abort_signal")
     static = agent.is_static
     lists: list[Any] = [None, None, None]
     for index, name in enumerate(_LISTS):
         if name in options:
-            lists[index] = await processors_for(name, options.get(name), request_context)
+            lists[index] = await processors_for(name, options.get(name), request_context, unwanted)
         elif not static:
-            lists[index] = await processors_for(name, getattr(agent, name), request_context)
+            lists[index] = await processors_for(name, getattr(agent, name), request_context, unwanted)
     prepare_step = options.get("prepare_step")
     pipelines = agent.pipelines_of(
         input=lists[0],
@@ -355,7 +369,7 @@ async def prepare(
     scope.resources["agent"] = agent
     instructions = options.get("instructions", agent.instructions)
     if restored is None and callable(instructions):
-        instructions = await instructions_for(instructions, request_context)
+        instructions = await instructions_for(instructions, request_context, unwanted)
     owner = use_memory(agent, options, scope)
     message_list = restored if restored is not None else message_list_of(messages, options, owner, instructions)
     if not len(message_list) and "memory" not in scope.resources:
@@ -367,9 +381,9 @@ async def prepare(
     if "model" in options:
         models = models_of(options.get("model"))
     elif callable(models):
-        models = await models_for(models, request_context)
+        models = await models_for(models, request_context, unwanted)
     if callable(tools):
-        tools = await tools_for(tools, request_context)
+        tools = await tools_for(tools, request_context, unwanted)
     state = LoopState(
         settings=settings_of(agent, options, pipelines.user_handles_errors, streaming, models, tools),
         pipelines=pipelines,

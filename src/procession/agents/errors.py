@@ -1,16 +1,28 @@
 """
-A model error that nobody retried: told to the reader, and kept in the messages behind what was said before it.
+Errors that end a run: a model's that nobody retried is told to the reader, and kept in the messages behind what was
+said before it; what is not one of ours is wrapped.
 """
 
 from __future__ import annotations
 
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
-from procession.errors import ModelError
+from procession.errors import ModelError, ProcessionError, StepError
 from procession.messages.chunks import ErrorChunk
 from procession.messages.parts import ErrorPart, Part, ReasoningPart, ToolCallPart
 
-__all__ = ["tell_error"]
+__all__ = ["own_error", "tell_error"]
+
+
+def own_error(error: Exception) -> ProcessionError:
+    """
+    Return *error* where it is one of ours, else a ``StepError`` of it.
+    """
+    if isinstance(error, ProcessionError):
+        return error
+    wrapped = StepError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 async def tell_error(state: LoopState, error: ModelError) -> None:

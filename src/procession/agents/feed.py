@@ -61,9 +61,7 @@ class Feed:
         There will be no more chunks.
         """
         self._closed = True
-        if self._new is not None:
-            self._new.set()
-            self._new = None
+        self._tell_readers()
 
     def flow(self) -> None:
         """
@@ -114,10 +112,11 @@ class Feed:
 
     def leave(self, place: object) -> None:
         """
-        Forget a reader.
+        Forget a reader; another task that waits in it is woken.
         """
         del self._readers[place]
         self._progress()
+        self._tell_readers()
 
     def leave_soon(self, place: object) -> None:
         """
@@ -127,6 +126,11 @@ class Feed:
         """
         if self._soon is not None:
             self._soon(self.leave, place)
+
+    def _tell_readers(self) -> None:
+        if self._new is not None:
+            self._new.set()
+            self._new = None
 
     def _progress(self) -> None:
         """

@@ -53,7 +53,11 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             finally:
                 await _close(replay)
         else:
-            stream = attempt.using.model.stream(_request(state, attempt))
+            request = _request(state, attempt)
+            try:
+                stream = attempt.using.model.stream(request)
+            except Exception as error:
+                stream = _failing(error)
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
             if state.structured is not None:
@@ -87,6 +91,16 @@ def _readable(wanted: StructuredRun, stream: AsyncIterator[Chunk]) -> AsyncItera
     Return an answer as text guards can read it, where it is JSON.
     """
     return plain_escapes(stream) if wanted.is_guarded else stream
+
+
+async def _failing(error: BaseException) -> AsyncIterator[Chunk]:
+    """
+    The stream of a model whose plain ``stream`` raised: reading it does.
+    """
+    nothing: tuple[Chunk, ...] = ()
+    for chunk in nothing:
+        yield chunk
+    raise error
 
 
 async def _close(stream: AsyncIterator[Chunk]) -> None:

@@ -120,6 +120,8 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     """This turn's response."""
     warnings: Sequence[Any] = ()
     error: ProcessionError | None = None
+    abort_reason: str | None = None
+    """Why the run was aborted, as far as it was said."""
     suspended: Sequence[SuspendedCall] = ()
     """The tool calls that a suspended run waits for."""
 
@@ -162,5 +164,6 @@ class AgentResult(Value, Generic[Out], kw_only=True):
             calls = ", ".join(f"{call.tool_call_id!r} of tool {call.tool_name!r}" for call in self.suspended)
             raise RunError(f"run {self.run_id} waits for an answer to call {calls}", hint="await agent.resume(...)")
         if self.status == "aborted":
-            raise RunCancelled(f"run {self.run_id} was aborted")
+            why = f": {self.abort_reason}" if self.abort_reason else ""
+            raise RunCancelled(f"run {self.run_id} was aborted{why}")
         return self

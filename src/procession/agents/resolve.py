@@ -1,19 +1,23 @@
 """
 What an agent's settings come to for one request: they may be functions of its context, plain or asynchronous.
 
-Each resolver refuses what a function may not return, naming the setting and what to return.
+Each resolver refuses what a function may not return, naming the setting and what to return.  Once a request is
+*unwanted* nobody is asked any more: it gets nothing, and does nothing with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from procession.agents.toolset import tools_by_name
-from procession.errors import DefinitionError, InputError, ProcessionError, ProcessorDefinitionError
+from procession.errors import DefinitionError, InputError, ModelError, ProcessionError, ProcessorDefinitionError
+from procession.messages.chunks import Chunk
 from procession.messages.shapes import is_sequence
-from procession.models.model import LanguageModel
+from procession.models.model import LanguageModel, ModelRequest
 from procession.models.router import resolve_model
+from procession.steps.abort import AbortSignal
+from procession.steps.event_loop import cancel_scope
 from procession.steps.request_context import RequestContext
 from procession.tools.tool import Tool
 
@@ -23,6 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
+_UNWANTED: Any = object()
+"""What is given to a request that was aborted."""
 OfRequest: TypeAlias = Callable[[RequestContext], T | Awaitable[T]]
 Models: TypeAlias = LanguageModel | str | Sequence[LanguageModel | str]
 Tools: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -71,33 +77,52 @@ def models_of(value: Any) -> tuple[LanguageModel, ...]:
     return (resolve_model(value),) if is_model(value) else tuple(resolve_model(each) for each in value)
 
 
-async def models_for(configured: Any, context: RequestContext) -> tuple[LanguageModel, ...]:
+class _NoModel:
+    """
+    The model of a request that was aborted before its own was known.
+    """
+
+    id = "none"
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        raise ModelError("the request was aborted")  # nobody asks: the run does not begin
+
+
+async def models_for(
+    configured: Any, context: RequestContext, unwanted: AbortSignal | None = None
+) -> tuple[LanguageModel, ...]:
     """
     Return the models of a request, the first and its fallbacks.
     """
-    given = await _given(configured, context)
+    given = await _given(configured, context, unwanted)
+    if given is _UNWANTED:
+        return (_NoModel(),)
     if not is_models(given):
         raise _returned("model", given, "a model, a name of one, or a list of them")
     return models_of(given)
 
 
-async def instructions_for(configured: Any, context: RequestContext) -> str:
+async def instructions_for(configured: Any, context: RequestContext, unwanted: AbortSignal | None = None) -> str:
     """
     Return the instructions of a request; a function that returns ``None`` gives none.
     """
-    given = await _given(configured, context)
-    if given is None:
+    given = await _given(configured, context, unwanted)
+    if given is None or given is _UNWANTED:
         return ""
     if not isinstance(given, str):
         raise _returned("instructions", given, "a text, or None for no instructions")
     return given
 
 
-async def tools_for(configured: Any, context: RequestContext) -> Mapping[str, Tool[Any]]:
+async def tools_for(
+    configured: Any, context: RequestContext, unwanted: AbortSignal | None = None
+) -> Mapping[str, Tool[Any]]:
     """
     Return the tools of a request by name.
     """
-    given = await _given(configured, context)
+    given = await _given(configured, context, unwanted)
+    if given is _UNWANTED:
+        return {}
     if not hasattr(given, "__iter__") or isinstance(given, (str, bytes)):
         raise _returned("tools", given, "a list of tools, [] for none")
     try:
@@ -108,11 +133,15 @@ async def tools_for(configured: Any, context: RequestContext) -> Mapping[str, To
         ) from error
 
 
-async def processors_for(name: str, configured: Any, context: RequestContext) -> Sequence[Any]:
+async def processors_for(
+    name: str, configured: Any, context: RequestContext, unwanted: AbortSignal | None = None
+) -> Sequence[Any]:
     """
     Return the list of processors called *name*, of an agent or a call.
     """
-    found: Any = await _given(configured, context) if callable(configured) else configured
+    found: Any = await _given(configured, context, unwanted) if callable(configured) else configured
+    if found is _UNWANTED:
+        return ()
     if found is None:  # "no list given" it must not mean: the run would be unguarded
         raise ProcessorDefinitionError(
             f"{name} is a function that returned None", hint="return a list of processors, [] for none"
@@ -121,9 +150,27 @@ async def processors_for(name: str, configured: Any, context: RequestContext) ->
     return listed
 
 
-async def _given(configured: Callable[[RequestContext], Any], context: RequestContext) -> Any:
+async def _given(
+    configured: Callable[[RequestContext], Any], context: RequestContext, unwanted: AbortSignal | None
+) -> Any:
+    if unwanted is not None and unwanted.aborted:
+        return _UNWANTED
     given = configured(context)
-    return await given if hasattr(given, "__await__") else given
+    if not hasattr(given, "__await__"):
+        return given
+    if unwanted is None:
+        return await given
+    with cancel_scope() as scope:
+
+        def stop(reason: str | None) -> None:
+            scope.cancel()
+
+        unwanted.listen(stop)
+        try:
+            return await given
+        finally:
+            unwanted.forget(stop)
+    return _UNWANTED
 
 
 def _returned(name: str, given: Any, wanted: str) -> InputError:

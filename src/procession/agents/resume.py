@@ -73,7 +73,9 @@ class ResumedCall(Call):
         if result is None:
             await self.claim.settle("aborted" if isinstance(failure, RunCancelled) else "failed")
             raise failure or self.claim.failure or self.claim.lost()
-        if result.status != "suspended":
+        if not self.has_begun:  # another call took its place
+            await self.claim.release()
+        elif result.status != "suspended":
             await self.claim.settle(result.status)
         return result
 
@@ -129,7 +131,9 @@ async def prepare_resumed(
         if inside:
             call.state.scope.resources[INSIDE] = True
         call.state.answers = answered
-        _check_tools(call, snapshot, answered, given)
+        signal = options.get("abort_signal")
+        if signal is None or not signal.aborted:  # then nothing is run, nor were tools asked for
+            _check_tools(call, snapshot, answered, given)
     except BaseException:
         await claim.release()
         raise

@@ -89,6 +89,11 @@ class AgentStream(Generic[Out]):
         self._error: BaseException | None = None
 
     async def __aenter__(self) -> AgentStream[Out]:
+        if self._group is not None:
+            raise RunError(
+                "the stream was entered before",
+                hint="one stream is one run, whose chunks stay readable behind its block; agent.stream(...) makes another",
+            )
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._drive)

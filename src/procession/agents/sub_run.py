@@ -67,6 +67,7 @@ async def sub_run(
     call = await prepared({**joined, "tracing_context": outer.tracing_context})
     scope = call.state.scope
     scope.resources[_DEPTH] = depth
+    scope.outer = outer
     paid = scope.usage  # of a resumed run: what was charged before, as its findings were told
     found, left = len(scope.violations), len(scope.left_behind)
     try:

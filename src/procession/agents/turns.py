@@ -2,7 +2,8 @@
 Turns: what becomes of a call while another one runs on the same thread of the same resource.
 
 Two answers to one conversation at a time would each miss the other's messages.  The calls of one runtime, in one event
-loop, take turns: they queue, are refused, or take the place of those before them.
+loop, take turns: they queue, are refused, or take the place of those before them.  What a call says that had to wait
+stands behind what those before it have said.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 
-from procession.errors import RunCancelled, ThreadBusy
+from procession.errors import ThreadBusy
+from procession.messages.message_list import MessageList
 from procession.runtime.runtime import Runtime
 from procession.steps.abort import AbortSignal
-from procession.steps.event_loop import cancel_scope, running_loop
+from procession.steps.event_loop import running_loop
 
 __all__ = ["LINES", "THREAD_POLICIES", "ThreadPolicy", "in_turn"]
 
 Out = TypeVar("Out")
 
 ThreadPolicy: TypeAlias = Literal["queue", "reject", "cancel_previous"]
-"""Wait for the calls before this one, raise ``ThreadBusy``, or cancel them."""
+"""Wait for the calls before this one, raise ``ThreadBusy``, or abort them."""
 
 THREAD_POLICIES = ("queue", "reject", "cancel_previous")
 
@@ -39,14 +42,15 @@ class _Turn:
     The turn of one call.
     """
 
-    __slots__ = ("cut", "key", "moved", "over", "scope")
+    __slots__ = ("_give_up", "cut", "key", "moved", "over", "since")
 
-    def __init__(self, key: _Key) -> None:
+    def __init__(self, key: _Key, give_up: Callable[[str], None]) -> None:
         self.key = key
+        self.since = datetime.now(UTC)
+        """When it came."""
+        self._give_up = give_up
         self.moved: anyio.Event | None = None
         """Set when the call may look again: those before it have gone, or it is cut."""
-        self.scope: anyio.CancelScope | None = None
-        """What it runs in, once it has its turn."""
         self.cut = False
         self.over = False
 
@@ -55,8 +59,7 @@ class _Turn:
         Another call takes its place.
         """
         self.cut = True
-        if self.scope is not None:
-            self.scope.cancel()
+        self._give_up(f"a later call on thread {self.key[-1]!r} took the place of this one")
         self.wake()
 
     def wake(self) -> None:
@@ -81,15 +84,11 @@ class _Turn:
     async def come_up(self, unwanted: AbortSignal | None = None) -> None:
         """
         Wait until all who came before have gone, or nobody wants it any more.
-
-        Raises ``RunCancelled`` where a later call took this one's place.
         """
         line = LINES[self.key]
         while line[0] is not self and not self.cut and not (unwanted is not None and unwanted.aborted):
             self.moved = anyio.Event()
             await self.moved.wait()
-        if self.cut:
-            raise _cut()
 
     def push_in(self) -> None:
         """
@@ -113,13 +112,15 @@ async def in_turn(
     thread: str,
     policy: ThreadPolicy,
     work: Callable[[], Awaitable[Out]],
+    give_up: Callable[[str], None],
+    messages: MessageList,
     unwanted: AbortSignal | None = None,
 ) -> Out:
     """
-    Do *work* when it is this call's turn on the thread; at once where it turns out *unwanted*, since it does nothing then.
+    Do *work* on *messages* when it is this call's turn on the thread; at once where it turns out *unwanted*, or where a
+    later call took its place, of which *give_up* is told: it does nothing then.
 
-    Raises ``ThreadBusy`` where *policy* says ``reject`` and somebody is before it, and ``RunCancelled`` where a later
-    call took its place.
+    Raises ``ThreadBusy`` where *policy* says ``reject`` and somebody is before it.
     """
     held = _held.get()
     key = (runtime, running_loop(), resource, thread)
@@ -129,30 +130,41 @@ async def in_turn(
     if line and policy == "reject":
         raise ThreadBusy("another call is running on this thread", thread=thread, hint='thread_policy="queue" waits')
     before = tuple(line)
-    turn = _Turn(key)
+    turn = _Turn(key, give_up)
     line.append(turn)
     try:
         if before and policy == "cancel_previous":
             for other in before:
                 other.cancel()
             with anyio.move_on_after(runtime.grace) as limit:
-                await turn.come_up()
+                await _wanted(turn, unwanted)
             if limit.cancelled_caught:
                 turn.push_in()
         elif before:
             await _wanted(turn, unwanted)
-        if unwanted is not None and unwanted.aborted:
+        if turn.cut or (unwanted is not None and unwanted.aborted):
             turn.leave()
             return await work()
+        if before:
+            _put_behind(messages, before[0].since)
         token = _held.set((*held, turn))
         try:
-            with cancel_scope() as turn.scope:
-                return await work()
+            return await work()
         finally:
             _held.reset(token)
-        raise _cut()
     finally:
         turn.leave()
+
+
+def _put_behind(messages: MessageList, since: datetime) -> None:
+    """
+    Let what the call says be said now: what came *since* the first call before it came would stand before its answer.
+    """
+    now = datetime.now(UTC)
+    late = [message for message in messages.view("input") if message.created_at >= since]
+    messages.replace_all(
+        message.replace(created_at=now + place * timedelta(microseconds=1)) for place, message in enumerate(late)
+    )
 
 
 async def _wanted(turn: _Turn, unwanted: AbortSignal | None) -> None:
@@ -170,7 +182,3 @@ async def _wanted(turn: _Turn, unwanted: AbortSignal | None) -> None:
     finally:
         if unwanted is not None:
             unwanted.forget(wake)
-
-
-def _cut() -> RunCancelled:
-    return RunCancelled("a later call on the same thread took the place of this one")

@@ -144,8 +144,12 @@ class Runtime:
             scope = RequestScope(run_id=run_id or new_id(), request_context=request_context)
         elif not scope.run_id:
             scope.run_id = run_id or new_id()
-        scope.grace = self.grace
-        scope.background = self._background
+        outer = scope.outer
+        if outer is None:
+            scope.grace, scope.background = self.grace, self._background
+        else:  # the outer run waits no longer than its own runtime does, and is not held up by what is left for later
+            scope.grace = min(self.grace, outer.grace)
+            scope.background = self._background if self._background is not None else outer.background
         state = RunState(
             run_id or scope.run_id,
             caller=call,

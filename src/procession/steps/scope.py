@@ -101,6 +101,7 @@ class RequestScope:
         "left_behind",
         "looked",
         "marks",
+        "outer",
         "pending",
         "replaced_by",
         "replacement",
@@ -143,6 +144,8 @@ class RequestScope:
         """The id of that processor."""
         self.resources: dict[Any, Any] = {}
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
+        self.outer: RequestScope | None = None
+        """That of the run which this one stands inside, if it stands in one."""
         self.grace = GRACE
         """Seconds for which what was cancelled is waited for."""
         self.background: Background | None = None
