@@ -104,20 +104,22 @@ def _owed(
 
 def _listens(setup: Mapping[str, Json], processor_id: Any) -> str | None:
     """
-    Return the label of the processor of this id, if its setup has an ``on_violation``.
+    Return the label of the processor of this id, if its setup has an ``on_violation``.  A patch may leave the id open.
     """
+    if not isinstance(processor_id, str):
+        return None
     labels = user_processors(setup)
     for key, spec in mapping(setup.get("processors")).items():
         if is_object(spec) and spec.get("on_violation") and str(spec.get("id", key)) == processor_id:
-            return labels[str(processor_id)]
-    if processor_id in labels or processor_id is None:
+            return labels[processor_id]
+    if processor_id in labels:
         return None
     listening = [
         spec
         for spec in mapping(setup.get("builtin_processors")).values()
         if is_object(spec) and spec.get("on_violation")
     ]
-    return str(processor_id) if listening else None
+    return processor_id if listening else None
 
 
 def _lenient(setup: Mapping[str, Json]) -> bool:
