@@ -130,16 +130,14 @@ def shown_text(messages: Iterable[Any]) -> str:
     return "".join(part.text for message in assistants for part in message.parts if isinstance(part, TextPart))
 
 
-def step_texts(messages: Iterable[Any]) -> list[str]:
+def step_texts(messages: Iterable[Any], said: str) -> list[str]:
     """
     Return, of each assistant message, the joined text of what follows its last ``step-start``; the last one first.
-    A step that has said nothing stands behind another message, and has none.
+    A step that, by its own account, has *said* nothing is in none of them.
     """
     found: list[str] = []
-    last = None
     for message in messages:
-        last = message.role
-        if last == "assistant":
+        if message.role == "assistant":
             texts: list[str] = []
             for part in message.parts:
                 if isinstance(part, StepStartPart):
@@ -147,7 +145,7 @@ def step_texts(messages: Iterable[Any]) -> list[str]:
                 elif isinstance(part, TextPart):
                     texts.append(part.text)
             found.insert(0, "".join(texts))
-    return found if last == "assistant" else ["", *found]
+    return found if said else [*found, ""]
 
 
 def prompt_text(entry: PromptMessage) -> str:

@@ -102,7 +102,7 @@ class Recorder:
                 found["chunk_types"] = [chunk.type for chunk in ctx.chunks]
             case "process_output_step":
                 found |= {"text": ctx.text, "finish_reason": ctx.finish_reason, "usage": usage_of(ctx.usage)}
-                found["shown_text"] = step_texts(ctx.view)
+                found["shown_text"] = step_texts(ctx.view, ctx.steps[-1].text)
                 if ctx.tool_calls:
                     found["tool_calls"] = [
                         {"tool_name": call.tool_name, "tool_call_id": call.tool_call_id, "args": as_json(call.args)}
