@@ -21,6 +21,7 @@ Every exception that Procession raises, one tree:
         ├── NoArmMatched                 no arm of a branch was true
         ├── MergeConflict                parallel branches changed one thing in two ways
         ├── RunCancelled                 the run was cancelled
+        ├── RunSuspended                 the run waits for an answer from outside
         ├── ThreadBusy                   another call was running on the thread
         ├── RunAlreadyClaimed            somebody else resumes the run, or has brought it to its end
         ├── StoreError                   a store cannot be used
@@ -39,7 +40,7 @@ from typing import Any, ClassVar, Literal, Protocol
 __all__ = [
     "AlreadyAnswered", "ApprovalError", "ConditionError", "DefinitionError", "Finding", "InputError", "MergeConflict", "MessageError", "ModelError",
     "NoArmMatched", "ProcessionError", "ProcessorDefinitionError", "ProcessorError", "RunAlreadyClaimed",
-    "RunCancelled", "RunError", "SchemaError", "StepError", "StepTimeout", "StoreError",
+    "RunCancelled", "RunError", "RunSuspended", "SchemaError", "StepError", "StepTimeout", "StoreError",
     "StructuredOutputError", "TargetError", "ThreadBusy",
     "ToolArgumentsError", "ToolDefinitionError",
     "TripwireError", "WorkflowDefinitionError",
@@ -283,6 +284,14 @@ class RunCancelled(RunError):
     """
 
     code: ClassVar[str] = "cancelled"
+
+
+class RunSuspended(RunError):
+    """
+    The run waits for an answer from outside, where its outcome is needed now.
+    """
+
+    code: ClassVar[str] = "suspended"
 
 
 class ThreadBusy(RunError):

@@ -16,6 +16,7 @@ from procession.messages.chunks import ToolError, ToolResult
 from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
+from procession.tools.tool import tool
 from procession.workflows.workflow import create_workflow
 
 pytestmark = pytest.mark.anyio
@@ -98,7 +99,25 @@ async def test_how_a_workflow_ends_is_told(way: str) -> None:
     assert "secret" not in failed.error
     (waits,) = (await outcome(flow("wait", int, wait), {"input": 1}, way)).tool_results
     assert isinstance(waits, ToolError)
-    assert "cannot be resumed" in waits.error
+    assert "workflow 'wait' was suspended, and cannot be resumed inside a tool" in waits.error
+
+
+@both_ways
+async def test_a_workflow_whose_agent_asks_says_that_it_cannot_be_resumed(way: str) -> None:
+    """An agent in it that waits for an approval is no failure without a name, and its tool is not run."""
+    paid: list[str] = []
+
+    @tool(requires_approval=True)
+    def pay() -> str:
+        """Pay."""
+        paid.append("paid")
+        return "paid"
+
+    child = Agent("child", model=FakeModel([call_tool("pay"), "Paid."]), tools=[pay])
+    (waits,) = (await outcome(flow("asks", str, child), {"input": "Pay."}, way)).tool_results
+    assert isinstance(waits, ToolError)
+    assert "workflow 'asks' was suspended, and cannot be resumed inside a tool" in waits.error
+    assert paid == []
 
 
 @both_ways

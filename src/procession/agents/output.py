@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from procession.agents.suspended_call import SuspendedCall
-from procession.errors import ProcessionError, RunCancelled, RunError, TripwireError
+from procession.errors import ProcessionError, RunCancelled, RunSuspended, TripwireError
 from procession.messages.chunks import ResponseMetadata, ToolCall, ToolError, ToolResult, TripwireInfo
 from procession.messages.message import Message
 from procession.messages.usage import NO_USAGE, Usage
@@ -154,7 +154,7 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     def raise_for_status(self) -> AgentResult[Out]:
         """
         Return the result, or raise what stopped the run: ``TripwireError``, the run's error, ``RunCancelled`` where it
-        was aborted, or ``RunError`` where it waits for an answer.
+        was aborted, or ``RunSuspended`` where it waits for an answer.
         """
         if self.error is not None:
             raise self.error
@@ -162,7 +162,7 @@ class AgentResult(Value, Generic[Out], kw_only=True):
             raise TripwireError(self.tripwire)
         if self.suspended:
             calls = ", ".join(f"{call.tool_call_id!r} of tool {call.tool_name!r}" for call in self.suspended)
-            raise RunError(f"run {self.run_id} waits for an answer to call {calls}", hint="await agent.resume(...)")
+            raise RunSuspended(f"run {self.run_id} waits for an answer to call {calls}", hint="await agent.resume(...)")
         if self.status == "aborted":
             why = f": {self.abort_reason}" if self.abort_reason else ""
             raise RunCancelled(f"run {self.run_id} was aborted{why}")

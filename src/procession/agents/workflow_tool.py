@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from procession.errors import DefinitionError, InputError, RunError, TripwireError
+from procession.errors import DefinitionError, InputError, RunError, RunSuspended, TripwireError
 from procession.steps.own_context import OwnContext
 from procession.steps.signals import Bail, Suspend, Tripwire
 from procession.tools.context import ToolContext
@@ -65,7 +65,7 @@ def workflow_tool(
             return bailed.value
         except Tripwire as tripped:
             raise TripwireError(tripped.info) from None
-        except Suspend:
+        except (Suspend, RunSuspended):  # the latter of an agent in it
             raise RunError(
                 f"workflow {workflow.id!r} was suspended, and cannot be resumed inside a tool",
                 hint="let a tool of the agent ask (ToolContext.suspend), and call the workflow with the answer",
