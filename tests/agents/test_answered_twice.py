@@ -146,11 +146,11 @@ async def test_two_calls_of_one_step_with_one_id() -> None:
     )
     agent = Agent("payer", model=FakeModel([both, "Paid."]), tools=[doing("pay", acted, requires_approval=large)])
     first = await agent.generate("Hi")
-    assert [(call.question_id, call.args["n"]) for call in first.suspended] == [("c", 20), ("c#2", 30)]
-    second = await agent.approve(first.run_id, "c#2")
-    assert [(call.question_id, call.args["n"]) for call in second.suspended] == [("c", 20)]
+    assert [(call.question_id, call.args["n"]) for call in first.suspended] == [("c-2", 20), ("c-3", 30)]
+    second = await agent.approve(first.run_id, "c-3")
+    assert [(call.question_id, call.args["n"]) for call in second.suspended] == [("c-2", 20)]
     assert [args["n"] for _, args in acted] == [1, 30]
-    assert (await agent.decline(first.run_id, "c")).status == "completed"
+    assert (await agent.decline(first.run_id, "c-2")).status == "completed"
     assert [args["n"] for _, args in acted] == [1, 30]
 
 

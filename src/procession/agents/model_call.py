@@ -19,8 +19,19 @@ from procession.agents.state import Attempt, LoopState
 from procession.agents.structured.escapes import plain_escapes
 from procession.agents.structured.prompt import with_wish
 from procession.agents.structured.run import StructuredRun
+from procession.agents.told_calls import ToldCalls
 from procession.errors import ModelError
-from procession.messages.chunks import Chunk, ErrorChunk, Finish, ResponseMetadata, StepStart, TextDelta
+from procession.messages.chunks import (
+    Chunk,
+    ErrorChunk,
+    Finish,
+    ResponseMetadata,
+    StepStart,
+    TextDelta,
+    ToolCall,
+    ToolError,
+    ToolResult,
+)
 from procession.messages.serial import from_data
 from procession.messages.shapes import is_form, is_items
 from procession.models.model import ModelRequest, ToolSpec
@@ -28,6 +39,9 @@ from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
 __all__ = ["model_call"]
+
+_NOTED = frozenset({Finish, ResponseMetadata, ToolCall, ToolError, ToolResult})
+"""What is not simply passed on."""
 
 
 async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -186,16 +200,22 @@ async def _answer(
             if keep:
                 attempt.chunks.append(chunk)
             kind = type(chunk)
-            if kind is Finish:
-                _note_finish(state, attempt.step, chunk)  # type: ignore[arg-type]
-                if chain is not None:
-                    await _release(state, attempt, chunk)  # type: ignore[arg-type]
-            elif kind is ResponseMetadata:
-                _note_metadata(attempt, chunk)  # type: ignore[arg-type]
+            out = chunk
+            if kind is not TextDelta and kind in _NOTED:
+                out = None
+                if kind is Finish:
+                    _note_finish(state, attempt.step, chunk)  # type: ignore[arg-type]
+                    if chain is not None:
+                        await _release(state, attempt, chunk)  # type: ignore[arg-type]
+                elif kind is ResponseMetadata:
+                    _note_metadata(attempt, chunk)  # type: ignore[arg-type]
+                    if push is not None:
+                        await push(chunk)  # processors see it, clients do not
+                else:
+                    out = _note_call(state, attempt, chunk)  # type: ignore[arg-type]
+            if out is not None:
                 if push is not None:
-                    await push(chunk)  # processors see it, clients do not
-            else:
-                out = chunk if push is None else fast(chunk) if fast is not None else await push(chunk)
+                    out = fast(out) if fast is not None else await push(out)
                 if out is None and state.scope.replacement is not None:  # the rest of the answer is not wanted
                     if not state.settings.streaming:
                         await _drain(state, attempt, stream)
@@ -262,6 +282,16 @@ def _note_metadata(attempt: Attempt, chunk: ResponseMetadata) -> None:
     step.warnings = chunk.warnings
     if chunk.request is not None or chunk.raw_response is not None:
         step.response = chunk.replace(request=None, raw_response=None)
+
+
+def _note_call(state: LoopState, attempt: Attempt, chunk: ToolCall | ToolResult | ToolError) -> ToolCall | None:
+    """
+    Note a tool call, or a result that comes with the answer; return the call that is to be passed on, if there is one.
+    """
+    calls = attempt.calls
+    if calls is None:
+        calls = attempt.calls = ToldCalls()
+    return calls.named(chunk) if isinstance(chunk, ToolCall) else calls.answered(chunk, state.messages)
 
 
 async def _release(state: LoopState, attempt: Attempt, chunk: Finish) -> None:

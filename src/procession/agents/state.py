@@ -15,6 +15,7 @@ from procession.agents.rollback import ends_on_border, without_attempt
 from procession.agents.settings import RunSettings
 from procession.agents.structured.run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
+from procession.agents.told_calls import ToldCalls
 from procession.errors import ModelError, StructuredOutputError
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, ResponseMetadata, Start, TripwireInfo
@@ -65,7 +66,8 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "begun", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed", "prompt",
+        "before", "begun", "calls", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed",
+        "prompt",
         "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
@@ -90,6 +92,8 @@ class Attempt:
         self.told: ResponseMetadata | None = None
         """What the provider said of its response, with the bodies that its client handed over."""
         self.collector = Collector()
+        self.calls: ToldCalls | None = None
+        """The tool calls that the model told of, where it did."""
         self.chunks: list[Chunk] = []
         """The model's own chunks, kept where a processor wants them."""
         self.error: ModelError | None = None

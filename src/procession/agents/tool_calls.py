@@ -14,6 +14,7 @@ from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.suspension import park
+from procession.agents.tool_outcome import ToolOutcome
 from procession.agents.written import write_from_tool
 from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
@@ -30,35 +31,7 @@ from procession.tools.tool import Tool
 
 __all__ = ["pending", "run_and_take", "run_answered", "run_tools", "take_results"]
 
-
-class ToolOutcome:
-    """
-    What one tool call came to, before any processor saw it.
-    """
-
-    __slots__ = ("call", "denied", "error", "is_error", "pending", "result", "tool", "waiting")
-
-    def __init__(
-        self,
-        call: ToolCall,
-        tool: Tool[Any] | None,
-        result: Any = None,
-        error: str | None = None,
-        is_error: bool = False,
-        pending: bool = False,
-        waiting: SuspendedCall | None = None,
-    ) -> None:
-        self.call = call
-        self.tool = tool
-        self.result = result
-        self.error = error
-        self.is_error = is_error
-        self.pending = pending
-        """Whether there is no result yet: the caller runs the tool, or somebody is waited for."""
-        self.waiting = waiting
-        """What the run is to be suspended for."""
-        self.denied: Declined | None = None
-        """Why the tool was not run, where somebody said so."""
+_NO_TOOLS: Mapping[str, Tool[Any]] = {}
 
 
 async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -69,25 +42,28 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if attempt is None or attempt.error is not None:
         return state
     calls = [call for call in attempt.step.tool_calls if not call.provider_executed]
-    if not calls:
-        return state
+    told = attempt.calls
+    if told is not None and told.results:
+        calls = [call for call in calls if call.tool_call_id not in told.results]  # no tool runs twice (D33)
     try:
         if len(calls) == 1:
             attempt.outcomes = [await _run(state, attempt, calls[0], run, path)]
             if state.stopped_by is not None:
                 raise state.stopped_by
-            return state
-        results: list[Any] = [None] * len(calls)
+        elif calls:
+            results: list[Any] = [None] * len(calls)
 
-        async def one(index: int) -> None:
-            results[index] = await _run(state, attempt, calls[index], run, path)
-            if state.stopped_by is not None:
-                raise state.stopped_by
+            async def one(index: int) -> None:
+                results[index] = await _run(state, attempt, calls[index], run, path)
+                if state.stopped_by is not None:
+                    raise state.stopped_by
 
-        await _together(state, calls, one)
+            await _together(state, calls, one)
+            attempt.outcomes = results
     except Tripwire as verdict:
         await _stop(state, verdict)
-    attempt.outcomes = results
+    if told is not None and (told.results or told.late):
+        attempt.outcomes = told.outcomes(attempt.step.tool_calls, attempt.outcomes, attempt.using.tools)
     return state
 
 
@@ -115,10 +91,10 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     Run the tools that the step asks for, and take their results where no processor looks at them.
     """
     attempt = state.attempt
-    if attempt is None or attempt.error is not None or not attempt.step.tool_calls:
+    if attempt is None or attempt.error is not None or not (attempt.step.tool_calls or attempt.calls):
         return state
     calls = attempt.step.tool_calls
-    if len(calls) > 1 or calls[0].provider_executed:
+    if len(calls) != 1 or (attempt.calls is not None and attempt.calls.results) or calls[0].provider_executed:
         await run_tools(state, run, path)
         return await take_results(state, run, path)
     try:
@@ -158,6 +134,7 @@ async def _run_answered(state: LoopState, run: InlineRun, path: str) -> LoopStat
     waiting = {one.place: one for one in state.suspended}
     order = {call.tool_call_id: place for place, call in enumerate(attempt.step.tool_calls)}
     taken = attempt.step.tool_results = [*attempt.step.tool_results]
+    done = {result.tool_call_id for result in taken}
     left: list[SuspendedCall] = []
     outcomes: list[ToolOutcome] = []
     for place, call in enumerate(attempt.step.tool_calls):
@@ -165,7 +142,7 @@ async def _run_answered(state: LoopState, run: InlineRun, path: str) -> LoopStat
         asked = waiting.get(place)
         answer = state.answers.get(asked.question_id) if asked is not None else None
         if asked is None:
-            if tool is not None and tool.client_side and not call.provider_executed:
+            if tool is not None and tool.client_side and not (call.provider_executed or call.tool_call_id in done):
                 outcomes.append(ToolOutcome(call, tool, pending=True))
             continue
         if answer is None:
@@ -200,13 +177,18 @@ async def _run(
     path: str,
     resumed: SuspendedCall | None = None,
 ) -> ToolOutcome:
-    tools: Mapping[str, Tool[Any]] = attempt.using.tools
+    using = attempt.using
+    tools: Mapping[str, Tool[Any]] = using.tools if using.tool_choice != "none" else _NO_TOOLS
     tool = tools.get(call.tool_name)
-    active = attempt.using.active_tools
+    active = using.active_tools
     if tool is None or (active is not None and call.tool_name not in active):
-        names = ", ".join(active if active is not None else tools) or "none"
+        names = ", ".join(active if active is not None and tools else tools) or "none"
         return ToolOutcome(call, None, error=f'Tool "{call.tool_name}" not found. Available tools: {names}.')
     if tool.client_side:
+        try:
+            tool.read_arguments(call.args)
+        except ToolArgumentsError as error:
+            return _misfit(call, tool, error)
         return ToolOutcome(call, tool, pending=True)
     context = ToolContext(
         tool_call_id=call.tool_call_id,
@@ -231,7 +213,7 @@ async def _run(
     except ApprovalError:
         raise
     except ToolArgumentsError as error:
-        return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
+        return _misfit(call, tool, error)
     except TripwireError as error:  # of an agent or a workflow that the tool ran; it does not trip this run
         if context.question is None:
             return ToolOutcome(call, tool, result={"tripwire": _told(error)}, is_error=True)
@@ -248,6 +230,13 @@ async def _run(
         context.over = True
     state.refused = context.refused or state.refused
     return _waiting(attempt, call, tool, "suspended", context, resumed)
+
+
+def _misfit(call: ToolCall, tool: Tool[Any], error: ToolArgumentsError) -> ToolOutcome:
+    """
+    Return what the model is told of a call that cannot be run as it is, to mend it.
+    """
+    return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
 
 
 def _told(error: TripwireError) -> Any:
@@ -325,6 +314,7 @@ async def _take(
             args=call.args,
             result=value,
             is_error=failed,
+            provider_executed=call.provider_executed,
             origin=_origin(state, outcome),
             step_number=state.step_number,
             steps=state.seen_steps(),
@@ -353,6 +343,12 @@ async def _take(
             call.tool_call_id, call.tool_name, call.args, "result", value, None, outcome.is_error, model_output=output
         )
         chunk = ToolResult(call.tool_call_id, call.tool_name, call.args, value, outcome.is_error)
+    if outcome.told is not None:
+        notes = outcome.told.provider_metadata if isinstance(outcome.told, ToolResult) else None
+        part = part.replace(provider_metadata=notes)
+        chunk = chunk.replace(provider_executed=call.provider_executed)
+        if isinstance(chunk, ToolResult):
+            chunk = chunk.replace(provider_metadata=notes)
     state.messages.update_tool_call(part)
     if not state.heard:
         taken.append(chunk)

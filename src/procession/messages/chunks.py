@@ -261,6 +261,7 @@ class ToolError(Chunk):
     tool_name: str
     args: Any
     error: str
+    provider_executed: bool = False
 
 
 class ToolOutputDenied(Chunk):

@@ -1,0 +1,46 @@
+"""
+ToolOutcome: what one tool call came to, before any processor saw it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from procession.agents.suspended_call import Declined, SuspendedCall
+from procession.messages.chunks import ToolCall, ToolError, ToolResult
+from procession.tools.tool import Tool
+
+__all__ = ["ToolOutcome"]
+
+
+class ToolOutcome:
+    """
+    What one tool call came to, before any processor saw it.
+    """
+
+    __slots__ = ("call", "denied", "error", "is_error", "pending", "result", "told", "tool", "waiting")
+
+    def __init__(
+        self,
+        call: ToolCall,
+        tool: Tool[Any] | None,
+        result: Any = None,
+        error: str | None = None,
+        is_error: bool = False,
+        pending: bool = False,
+        waiting: SuspendedCall | None = None,
+        told: ToolResult | ToolError | None = None,
+    ) -> None:
+        self.call = call
+        self.tool = tool
+        self.result = result
+        self.error = error
+        self.is_error = is_error
+        self.pending = pending
+        """Whether there is no result yet: the caller runs the tool, or somebody is waited for."""
+        self.waiting = waiting
+        """What the run is to be suspended for."""
+        self.told = told
+        """The chunk with which the model's answer brought the result, where no tool was run for it."""
+        self.denied: Declined | None = None
+        """Why the tool was not run, where somebody said so."""
