@@ -67,8 +67,7 @@ class Attempt:
 
     __slots__ = (
         "before", "begun", "calls", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed",
-        "prompt",
-        "request", "response", "said", "step", "told", "using",
+        "prompt", "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
     def __init__(self, using: RunSettings | InputStepPayload, step: AgentStep, before: Message | None) -> None:
