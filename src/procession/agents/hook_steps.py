@@ -18,7 +18,6 @@ from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
 from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
-from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_form
@@ -55,7 +54,6 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
     workflow = state.pipelines.get(hook)
     if workflow is None:
         return
-    response_id, answer = state.response_id, state.messages.get_by_id(state.response_id)
     version = state.messages.version
     state.written = []
     try:
@@ -69,9 +67,7 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
     if written:
         put_data(state, written)
     if state.scope.replacement is None:
-        if state.messages.version != version and (
-            hook in _LOOK_AT_ANSWER or _was_edited(hook, answer, state.messages.get_by_id(response_id))
-        ):
+        if state.messages.version != version and (hook in _LOOK_AT_ANSWER or _was_edited(state, hook)):
             state.step_texts_stale = True  # the hook may have changed what the steps so far said
         return
     if state.guards is not None:  # there will be no model call for them to run beside
@@ -80,11 +76,15 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         raise Bail(state)  # out of the step
 
 
-def _was_edited(hook: Hook, before: Message | None, now: Message | None) -> bool:
+def _was_edited(state: LoopState, hook: Hook) -> bool:
     """
     Whether a hook has changed the answer so far; of one that it took away, no text is left to read.
     """
-    return now is not None and (hook in _BEHIND_ANSWER or now is not before)
+    attempt = state.attempt
+    if attempt is None:
+        return False
+    now = state.messages.get_by_id(attempt.step.message_id)
+    return now is not None and (hook in _BEHIND_ANSWER or now is not attempt.before)
 
 
 async def process_input(state: LoopState, run: InlineRun, path: str) -> LoopState:
