@@ -5,6 +5,7 @@ Agent scenarios: an agent made of a setup, its calls, and what they gave.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,7 +36,7 @@ MEMORY_OPTIONS: Mapping[str, str] = {
     "semanticRecall": "semantic_recall",
     "workingMemory": "working_memory",
 }
-CHOICE = re.compile(r'if request_context\.(\w+) == "([^"]*)" then \[([^\]]*)\] else \[([^\]]*)\]')
+CHOICE = re.compile(r"if request_context\.(\w+) == (\S+|\"[^\"]*\") then \[([^\]]*)\](?: else \[([^\]]*)\])?")
 
 
 class Stage:
@@ -111,7 +112,11 @@ class Stage:
         found = CHOICE.fullmatch(text)
         if found is None:
             raise Unknown("function of the request context", text)
-        name, value, then, otherwise = found.groups()
+        name, literal, then, otherwise = found.groups(default="")
+        try:
+            value: Json = json.loads(literal)
+        except ValueError:
+            raise Unknown("function of the request context", text) from None
         first = self.processor_list([key.strip() for key in then.split(",") if key.strip()])
         second = self.processor_list([key.strip() for key in otherwise.split(",") if key.strip()])
 

@@ -142,7 +142,7 @@ CALL = Form(
     "a call",
     {"method": OneOf(("generate", "stream")), "input": (str, Items(ANYTHING), OBJECT)},
     {
-        "options": OPTIONS,
+        "options": (OPTIONS, type(None)),
         "concurrent": bool,
         "cache_context": OBJECT,
         "resource_id": str,

@@ -233,3 +233,25 @@ def test_every_hook_can_be_given_every_condition() -> None:
     trace = run_setup("any", setup)
     assert {entry["hook"] for entry in trace["timeline"] if "hook" in entry} == set(HOOK_NAMES)
     assert trace["runs"][0]["result"]["text"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "seen"),
+    [
+        ('if request_context.mode == "b c" then [p, q] else [q]', {"mode": "b c"}, ["p", "q"]),
+        ('if request_context.mode == "b c" then [p, q] else [q]', {}, ["q"]),
+        ("if request_context.level == 2 then [p] else []", {"level": 2}, ["p"]),
+        ("if request_context.level == 2 then [p]", {"level": 3}, []),
+    ],
+)
+def test_lists_that_depend_on_the_request(text: str, context: Json, seen: list[str]) -> None:
+    """A list may be described as a choice by a value of the request context, for any of the three lists."""
+    hooks: Json = {"hooks": {"process_output_step": []}}
+    setup: Json = {
+        "models": {"main": [{"text": "ok"}]},
+        "processors": {"p": hooks, "q": hooks},
+        "agent": {"output_processors_fn": text},
+        "calls": [{"method": "generate", "input": "Go", "options": {"request_context": context}}],
+    }
+    timeline = run_setup("any", setup)["timeline"]
+    assert [entry["processor"] for entry in timeline if "hook" in entry] == seen
