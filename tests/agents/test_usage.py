@@ -1,4 +1,4 @@
-"""What a run cost: one account of the tokens of every model call, those of guards and inner agents included (D13)."""
+"""What a run cost: the tokens of every model call, those of inner agents included, and beside them what guards asked (D13)."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def judging(hook: str, **options: Any) -> Processor:
 @both_ways
 @pytest.mark.parametrize("hook", HOOKS)
 async def test_what_guards_ask_counts(way: str, hook: str) -> None:
-    """What a processor asks a model in any hook is in the result, and in the last chunk."""
+    """What a processor asks a model in any hook is in the result, beside what the agent asked."""
     lookup, _ = counted_tool()
     lists: dict[str, Any] = {list_of(hook): [judging(hook)]}
     seen = await ask(Agent("parrot", model=FakeModel(turn(hook)), tools=[lookup], **lists), way)
     own = sum(step.usage.total_tokens for step in seen.result.steps)
-    assert seen.result.usage.total_tokens == own + COST
-    assert [chunk.usage.total_tokens for chunk in seen.chunks.of(Finish)] == [own + COST]
+    assert (seen.result.usage.total_tokens, seen.result.guard_usage.total_tokens) == (own, COST)
+    assert [chunk.usage.total_tokens for chunk in seen.chunks.of(Finish)] == [own]
 
 
 @both_ways
@@ -65,7 +65,7 @@ async def test_what_a_guard_of_ours_asks_counts(way: str) -> None:
         judge = FakeModel('{"categories": null, "detections": null}')
         guard = PIIDetector(model=judge, mode=mode)
         seen = await ask(Agent("parrot", model=FakeModel("Hello."), input_processors=[guard]), way)
-        assert (len(judge.requests), seen.result.usage.total_tokens) == (1, 2 * COST)
+        assert (len(judge.requests), seen.result.guard_usage.total_tokens) == (1, COST)
 
 
 @both_ways
@@ -74,7 +74,7 @@ async def test_what_guards_of_inner_agents_ask_counts(way: str) -> None:
     inner = Agent("inner", model=FakeModel("It was in 1905."), input_processors=[judging("process_input")])
     model = FakeModel([call_tool("agent-inner", {"prompt": "When?"}), "In 1905."])
     seen = await ask(Agent("outer", model=model, tools=[inner]), way)
-    assert seen.result.usage.total_tokens == 4 * COST
+    assert (seen.result.usage.total_tokens, seen.result.guard_usage.total_tokens) == (3 * COST, COST)
 
 
 async def test_in_a_workflow_the_request_is_charged() -> None:
@@ -82,7 +82,7 @@ async def test_in_a_workflow_the_request_is_charged() -> None:
     agent = Agent("parrot", model=FakeModel("Hello."), input_processors=[judging("process_input")])
     run = Runtime().create_run(create_workflow("talk", str).then(agent).commit())
     assert (await run.start("Hi")).unwrap() == "Hello."
-    assert run.scope.usage.total_tokens == 2 * COST
+    assert run.scope.usage.total_tokens == COST
 
 
 @both_ways
@@ -95,8 +95,9 @@ async def test_a_resumed_run_goes_on_counting(way: str) -> None:
         input_processors=[judging("process_input")],
     )  # fmt: skip
     waiting = (await ask(agent, way)).result
-    assert (waiting.status, waiting.usage.total_tokens) == ("suspended", 2 * COST)
-    assert (await agent.approve(waiting.run_id)).usage.total_tokens == 3 * COST
+    assert (waiting.usage.total_tokens, waiting.guard_usage.total_tokens) == (COST, COST)
+    result = await agent.approve(waiting.run_id)
+    assert (result.usage.total_tokens, result.guard_usage.total_tokens) == (2 * COST, COST)
 
 
 @pytest.mark.parametrize("verdict", ["abort", "replace"])

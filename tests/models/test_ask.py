@@ -49,7 +49,7 @@ async def test_usage_is_charged_to_the_request() -> None:
     await verdict_of(model, scope)
     with pytest.raises(ModelError):
         await verdict_of(model, scope)
-    assert scope.usage == Usage(4, 3)
+    assert (scope.guard_usage, scope.usage) == (Usage(4, 3), Usage())
 
 
 @pytest.mark.parametrize("text", ["dunno", '{"spam": ', '{"spam": "perhaps"}', "[]", ""])

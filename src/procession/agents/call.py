@@ -293,6 +293,7 @@ class Call:
             final_text=steps[-1].text if steps else "",
             finish_reason="other" if blocked else state.finish_reason,
             usage=state.scope.usage,
+            guard_usage=state.scope.guard_usage,
             steps=steps,
             rejected=tuple(state.rejected),
             tripwire=state.tripwire,

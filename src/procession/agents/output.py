@@ -100,11 +100,13 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     """The text of the last step."""
     finish_reason: str
     usage: Usage
-    """The tokens of every model call of the run: of rejected attempts, of what guards asked, of agents inside, too."""
+    """The tokens of every model call of the run: of rejected attempts and of agents inside, too; not of guards."""
     steps: Sequence[AgentStep]
     """The accepted steps."""
     rejected: Sequence[AgentStep] = ()
     """The attempts that were sent back, that failed, or that a processor's own answer took the place of."""
+    guard_usage: Usage = NO_USAGE
+    """The tokens of what processors asked a model, those of agents inside included."""
     tripwire: TripwireInfo | None = None
     object: Out = None  # type: ignore[assignment]
     """The structured output, of the type that was asked for."""

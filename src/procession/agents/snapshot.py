@@ -93,6 +93,7 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.rejected = [_step(each) for each in snapshot["rejected"]]
     state.suspended = snapshot["suspended"]
     state.scope.spend(snapshot["usage"])
+    state.scope.guard_usage = snapshot["guard_usage"]
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
     state.scope.left_behind.extend(snapshot["left_behind"])
     for processor_id, hooks in snapshot["guards_asked"].items():
@@ -122,6 +123,7 @@ def _run_data(state: LoopState, done: Mapping[str, str]) -> dict[str, Any]:
         "steps": [_fields(step) for step in state.steps],
         "rejected": [_fields(step, without=_SAID) for step in state.rejected],
         "usage": scope.usage,
+        "guard_usage": scope.guard_usage,
         "violations": [_fields(one) for one in scope.violations],
         "left_behind": scope.left_behind,
         "guards_asked": {

@@ -208,7 +208,7 @@ class AgentStream(Generic[Out]):
     @property
     def usage(self) -> Later[Usage]:
         """
-        The tokens of every model call, those of guards and of agents inside included.
+        The tokens of every model call, those of agents inside included.
         """
         return Later(self, "usage")
 

@@ -68,12 +68,13 @@ async def sub_run(
     scope = call.state.scope
     scope.resources[_DEPTH] = depth
     scope.outer = outer
-    paid = scope.usage  # of a resumed run: what was charged before, as its findings were told
+    paid, asked = scope.usage, scope.guard_usage  # of a resumed run: what was charged before, as its findings were told
     found, left = len(scope.violations), len(scope.left_behind)
     try:
         return await call.run()
     finally:
         outer.spend(_less(scope.usage, paid))
+        outer.guard_usage = outer.guard_usage + _less(scope.guard_usage, asked)
         outer.violations.extend(scope.violations[found:])
         for looked in scope.looked or ():
             outer.note_look(*looked)

@@ -32,7 +32,7 @@ async def ask(
     """
     Ask *model* about *content* and return its answer as an instance of *schema*.
 
-    What the call costs is charged to *scope*, and so is in the usage of the run, also where the answer is of no use.  Nothing is asked twice.
+    What the call costs is added to ``scope.guard_usage``, also where the answer is of no use.  Nothing is asked twice.
 
     Raises ``ModelError`` where the call fails, and of kind ``other`` where the answer is not what *schema* asks for.
 
@@ -59,7 +59,7 @@ async def ask(
     )
     text, finish = await whole_answer(model, request)
     if scope is not None and finish is not None:
-        scope.spend(finish.usage)
+        scope.guard_usage = scope.guard_usage + finish.usage
     answer: T = _answer(model.id, text, finish, wanted)
     return answer
 

@@ -98,6 +98,7 @@ class RequestScope:
         "background",
         "emit",
         "grace",
+        "guard_usage",
         "left_behind",
         "looked",
         "marks",
@@ -136,6 +137,8 @@ class RequestScope:
         """Which guards were asked, by id and hook, once one was."""
         self.marks: list[SaveMark] = []
         self._spent: list[Usage] = []
+        self.guard_usage = NO_USAGE
+        """Tokens of what processors asked a model: an account of its own, as a step's tokens are those of its model call."""
         self.pending: list[Awaitable[Any]] = []
         """What callbacks and monitors left to be awaited before the request ends."""
         self.replacement: Any = None
@@ -165,7 +168,7 @@ class RequestScope:
     @property
     def usage(self) -> Usage:
         """
-        Tokens of every model call of the request so far, those of guards included; added up when somebody asks.
+        Tokens of every model call of the request so far but those of guards; added up when somebody asks.
         """
         if len(self._spent) > 1:
             self._spent = [sum(self._spent[1:], self._spent[0])]

@@ -127,7 +127,7 @@ async def test_a_model_is_asked_besides_the_rules() -> None:
     request: ModelRequest = model.requests[0]
     assert "Bob is bob@example.com" in request.messages[1].text
     assert request.settings == {"temperature": 0}
-    assert scope.usage.total_tokens
+    assert scope.guard_usage.total_tokens
 
 
 async def test_a_model_that_fails_closes_the_guard() -> None:
