@@ -133,7 +133,7 @@ def shown_text(messages: Iterable[Any]) -> str:
 def step_texts(messages: Iterable[Any], said: str) -> list[str]:
     """
     Return, of each assistant message, the joined text of what follows its last ``step-start``; the last one first.
-    A step that, by its own account, has *said* nothing is in none of them.
+    A step that, by its own account, has *said* nothing is in none of them, and where there is none nothing is left.
     """
     found: list[str] = []
     for message in messages:
@@ -145,7 +145,7 @@ def step_texts(messages: Iterable[Any], said: str) -> list[str]:
                 elif isinstance(part, TextPart):
                     texts.append(part.text)
             found.insert(0, "".join(texts))
-    return found if said else [*found, ""]
+    return found if said and found else [*found, ""]
 
 
 def prompt_text(entry: PromptMessage) -> str:
