@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,22 @@ async def test_arms_that_wait_run_at_the_same_time() -> None:
     arms = (at("process_output_stream", first, id="a"), at("process_output_stream", second, id="b"))
     with anyio.fail_after(10):
         assert texts(await streamed(deltas("one", "two"), side_by_side(*arms))) == ["one", "two"]
+
+
+async def test_arms_that_only_took_long_go_on_in_place() -> None:
+    """A busy machine makes every chunk take long now and then: arms that wait for nothing get no tasks for that."""
+    tasks: dict[str, int] = {}
+
+    async def slow(ctx: Any) -> Any:
+        tasks[ctx.chunk.text] = anyio.get_current_task().id
+        if ctx.chunk.text == "one":
+            time.sleep(0.002)  # noqa: ASYNC251  (busy, not waiting)
+        return ctx.chunk
+
+    arms = (at("process_output_stream", slow, id="a"), at("process_output_stream", lambda ctx: ctx.chunk, id="b"))
+    assert texts(await streamed(deltas("one", "two", "three"), side_by_side(*arms))) == ["one", "two", "three"]
+    host = anyio.get_current_task().id
+    assert tasks["one"] == tasks["three"] == host != tasks["two"]
 
 
 async def test_the_first_block_cancels_the_others() -> None:

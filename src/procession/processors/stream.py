@@ -14,7 +14,7 @@ and ``sleep`` have no place in a stream.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from procession.messages.chunks import (
     Chunk,
@@ -58,11 +58,11 @@ class StreamChain(BlockOrder):
         direct = not any(item.holds for item in self.items) and all(
             item.is_simple for item in self.items if isinstance(item, ProcessorItem)
         )
-        self._plain = [item for item in self.items if isinstance(item, ProcessorItem) and not item.is_async]
+        self._links = [item.link() for item in self.items]
+        self._plain = [item.link() for item in self.items if isinstance(item, ProcessorItem) and not item.is_async]
         self.fast: Callable[[Chunk], Pushed] | None = (
             self._fast if direct and len(self._plain) == len(self.items) else None
         )
-        self._links = [(item if isinstance(item, ProcessorItem) else None, item) for item in self.items]
         self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else self._push
         """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
         self._nested: NestedStreams | None = None
@@ -128,17 +128,17 @@ class StreamChain(BlockOrder):
         return out
 
     async def _push_directly(self, chunk: Chunk, sender: str | None = None) -> Pushed:
-        for item, other in self._links:
+        for_all = sender is None and type(chunk) is not DataChunk
+        for item, method, ctx, is_async in self._links:
             if item is None:
-                out = await cast("Awaitable[Chunk | None]", other.apply(chunk, sender))
-            elif (sender is not None and item.owner_id == sender) or (type(chunk) is DataChunk and not item.takes_data):
+                out = await method(chunk, sender)
+            elif not (for_all or item.takes(chunk, sender)):
                 continue
             else:
-                ctx = item.ctx
                 ctx.chunk = chunk
                 try:
-                    out = item.method(ctx)
-                    if item.is_async:
+                    out = method(ctx)
+                    if is_async:
                         out = await out
                 except Exception as error:
                     out = item.raised(chunk, error)
@@ -152,16 +152,17 @@ class StreamChain(BlockOrder):
                 if out is None:
                     return None
                 chunk = out
+                for_all = sender is None and type(chunk) is not DataChunk
         return chunk
 
     def _fast(self, chunk: Chunk) -> Pushed:
-        for item in self._plain:
-            if type(chunk) is DataChunk and not item.takes_data:
+        for_all = type(chunk) is not DataChunk
+        for item, method, ctx, _ in self._plain:
+            if not (for_all or item.takes(chunk, None)):
                 continue
-            ctx = item.ctx
             ctx.chunk = chunk
             try:
-                out = item.method(ctx)
+                out = method(ctx)
             except Exception as error:
                 out = item.raised(chunk, error)
             except (Signal, BaseExceptionGroup) as signal:
@@ -173,4 +174,5 @@ class StreamChain(BlockOrder):
                 if out is None:
                     return None
                 chunk = out
+                for_all = type(chunk) is not DataChunk
         return chunk

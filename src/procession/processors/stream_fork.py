@@ -16,7 +16,7 @@ from procession.messages.chunks import Chunk, DataChunk
 from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_arm import StreamArm
-from procession.processors.stream_items import Item, ProcessorItem, picked_payload, release_all, run_items
+from procession.processors.stream_items import CallLink, Item, ProcessorItem, picked_payload, release_all, run_items
 from procession.processors.stream_owed import Dropped, Owed
 from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy
@@ -26,7 +26,7 @@ __all__ = ["ForkItem"]
 
 
 _LONG = 0.001
-"""Seconds after which arms that were awaited in turn are taken to have waited for something."""
+"""Seconds after which arms that were awaited in turn may have waited for something."""
 
 
 class ForkItem(Item):
@@ -38,7 +38,7 @@ class ForkItem(Item):
     """
 
     __slots__ = (
-        "_all", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first",
+        "_all", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first", "_in_doubt",
         "_merge", "_name", "_owed", "_payload", "_pick", "_simple", "_skip", "_waits",
     )  # fmt: skip
 
@@ -67,9 +67,11 @@ class ForkItem(Item):
         self._first = first_only
         self._skip = skip_unmatched
         self._concurrent = False
+        self._in_doubt = False
+        """Whether arms run at the same time only because they took long; the next chunk tells whether they wait."""
         self._conditional = default is not None or any(arm.condition is not None for arm in self._arms)
         self._simple = None if self._conditional else _simple(self._arms)
-        self._waits = self._simple is not None and any(item.is_async for item in self._simple)
+        self._waits = self._simple is not None and any(is_async for _, _, _, is_async in self._simple)
         self._pick = next((at for at, arm in enumerate(self._arms) if arm.step_id == pick), None)
         watched = {arm.step_id: arm.holds for arm in self._all if arm.redacts} if choose and not allow_drop else {}
         # Nothing can be lost where the one arm that redacts is always the one that is picked.
@@ -87,7 +89,7 @@ class ForkItem(Item):
         made._arms = made._all[: len(self._arms)]
         made._default = arms[-1] if self._default is not None else None
         made.holds = any(arm.holds for arm in arms)
-        made._simple, made._waits, made._concurrent = None, False, False
+        made._simple, made._waits, made._concurrent, made._in_doubt = None, False, False, False
         made._owed = self._owed.anew() if self._owed is not None else None
         return made
 
@@ -164,47 +166,23 @@ class ForkItem(Item):
         """
         Give *chunk* to the arms that take part, and join what they return.
         """
-        if self._simple is not None and not self._concurrent and sender is None:
-            began = monotonic() if self._waits else 0.0
-            outs = await self._call_all(self._simple, chunk)
-            if self._waits and monotonic() - began > _LONG:
-                self._concurrent = True
-            if self._pick is not None and self._owed is None:
-                out = outs[self._pick]
-            elif self._choose is None and all(each is chunk for each in outs):
-                out = chunk
-            else:
-                named = {arm.step_id: each for arm, each in zip(self._arms, outs, strict=True)}
-                out = await self._joined(chunk, named)
-        else:
-            arms: Sequence[StreamArm] = self._arms
-            if self._conditional:
-                arms = await self._taking_part(chunk)
-                if not arms:
-                    return chunk
-            go = self._at_once if self._concurrent else self._in_turn
-            outputs = await go(arms, chunk, sender)
-            out = await self._joined(chunk, outputs)
-        return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
-
-    async def _call_all(self, simple: Sequence[ProcessorItem], chunk: Chunk) -> list[Chunk | None]:
-        """
-        Give *chunk* to arms that are one processor each, whose hooks need nothing around them.
-        """
+        if self._simple is None or self._concurrent or sender is not None:
+            return await self._apply_to_arms(chunk, sender)
+        # Arms that are one processor each, whose hooks need nothing around them.
+        began = monotonic() if self._waits else 0.0
         outs: list[Chunk | None] = []
-        verdicts: list[Tripwire] = []
-        failures: list[Exception] = []
-        data = type(chunk) is DataChunk
-        for item in simple:
-            if data and not item.takes_data:
+        verdicts: tuple[Tripwire, ...] = ()
+        failures: tuple[Exception, ...] = ()
+        for_all = type(chunk) is not DataChunk
+        for item, method, ctx, is_async in self._simple:
+            if not (for_all or item.takes_data):
                 outs.append(chunk)
                 continue
-            ctx = item.ctx
             ctx.chunk = chunk
             try:
                 try:
-                    out = item.method(ctx)
-                    if item.is_async:
+                    out = method(ctx)
+                    if is_async:
                         out = await out
                 except Exception as error:
                     out = item.raised(chunk, error)
@@ -214,11 +192,30 @@ class ForkItem(Item):
                     item.settle()
                 outs.append(out if out is chunk else item.kept(chunk, out))
             except Tripwire as verdict:
-                verdicts.append(verdict)
+                verdicts += (verdict,)
             except Exception as error:
-                failures.append(error)
-        _decide(verdicts, failures)
-        return outs
+                failures += (error,)
+        if verdicts or failures:
+            _decide(verdicts, failures)
+        if self._waits and monotonic() - began > _LONG:
+            self._concurrent = self._in_doubt = True  # one of them has waited, or this process had to
+        if self._pick is not None and self._owed is None:
+            out = outs[self._pick]
+        elif self._choose is None and all(each is chunk for each in outs):
+            out = chunk
+        else:
+            out = await self._joined(chunk, {arm.step_id: each for arm, each in zip(self._arms, outs, strict=True)})
+        return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
+
+    async def _apply_to_arms(self, chunk: Chunk, sender: str | None) -> Chunk | None:
+        arms: Sequence[StreamArm] = self._arms
+        if self._conditional:
+            arms = await self._taking_part(chunk)
+            if not arms:
+                return chunk
+        go = self._at_once if self._concurrent else self._in_turn
+        out = await self._joined(chunk, await go(arms, chunk, sender))
+        return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
 
     async def _taking_part(self, chunk: Chunk) -> list[StreamArm]:
         self._payload.chunk = chunk
@@ -266,12 +263,18 @@ class ForkItem(Item):
         verdicts: dict[str, Tripwire] = {}
         failures: dict[str, Exception] = {}
 
+        waited = False
+
         async def one(arm: StreamArm) -> None:
+            nonlocal waited
             collected: list[Tripwire] = []
+            watch = Waited(self._run_arm(arm, chunk, sender, outputs, collected))
             try:
-                await self._run_arm(arm, chunk, sender, outputs, collected)
+                await watch
             except Exception as error:
                 failures[arm.step_id] = error
+            finally:
+                waited = waited or watch.suspended
             if collected:
                 verdicts[arm.step_id] = collected[0]
             if collected or failures:
@@ -280,6 +283,8 @@ class ForkItem(Item):
         async with anyio.create_task_group() as group:
             for arm in arms:
                 group.start_soon(one, arm)
+        if self._in_doubt:
+            self._in_doubt, self._concurrent = False, waited
         _decide(
             [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts],
             [failures[arm.step_id] for arm in arms if arm.step_id in failures],
@@ -353,12 +358,12 @@ class ForkItem(Item):
         return shown
 
 
-def _simple(arms: Sequence[StreamArm]) -> tuple[ProcessorItem, ...] | None:
+def _simple(arms: Sequence[StreamArm]) -> Sequence[CallLink] | None:
     """
-    Return the processors of *arms* where each arm is just one that needs nothing around its hook.
+    Return the processors of *arms*, ready to be called, where each arm is just one that needs nothing around its hook.
     """
     items = [arm.items[0] for arm in arms if len(arm.items) == 1]
-    simple = tuple(item for item in items if isinstance(item, ProcessorItem) and item.is_simple)
+    simple = [item.link() for item in items if isinstance(item, ProcessorItem) and item.is_simple]
     return simple if len(simple) == len(arms) else None
 
 

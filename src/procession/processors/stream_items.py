@@ -7,7 +7,7 @@ Each takes a chunk and gives a chunk, or ``None`` where it dropped it or holds i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
 from procession.messages.chunks import Chunk, DataChunk, Finish, TextDelta, TextEnd
@@ -22,7 +22,7 @@ from procession.processors.protocols import guards, option
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, signal_in
 
-__all__ = ["Item", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
+__all__ = ["CallLink", "Item", "Link", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
 
 
 _END = Finish("unknown")
@@ -40,6 +40,12 @@ class Item:
         self.is_async = is_async
         self.holds = holds
         self.owner_id = owner_id
+
+    def link(self) -> Link:
+        """
+        Return what is called for every chunk, looked up once: ``apply`` itself, unless it is a processor's hook.
+        """
+        return None, self.apply, None, self.is_async
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -135,6 +141,18 @@ class ProcessorItem(Item):
         Whether the hook can be called with nothing around it: no held text, no kept chunks, no time limit.
         """
         return not (self.holds or self._keeps or self.caller.timeout is not None)
+
+    def link(self) -> CallLink:
+        """
+        Return the processor, its hook, the context that the hook is given, and whether it is awaited.
+        """
+        return self, self.method, self.ctx, self.is_async
+
+    def takes(self, chunk: Chunk, sender: str | None) -> bool:
+        """
+        Whether the processor is shown *chunk*: nobody is shown their own, and data chunks only those who opted in (D18).
+        """
+        return (sender is None or self.owner_id != sender) and (self.takes_data or type(chunk) is not DataChunk)
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -300,6 +318,10 @@ class ProcessorItem(Item):
             self.caller.failure(self.ctx, error)
         finally:
             self.ctx.verdict = None
+
+
+Link: TypeAlias = tuple[ProcessorItem | None, Callable[..., Any], Any, bool]
+CallLink: TypeAlias = tuple[ProcessorItem, Callable[[Any], Any], OutputStreamContext, bool]
 
 
 def _no_chunk(out: object) -> MessageError:
