@@ -236,7 +236,7 @@ async def test_settings_that_say_nothing_are_refused() -> None:
     with pytest.raises(DefinitionError, match="require_tool_approval"):
         Agent("payer", model=FakeModel("Hi"), require_tool_approval="yes")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="require_tool_approval"):
-        await Agent("payer", model=FakeModel("Hi")).generate("Hi", require_tool_approval="yes")
+        await Agent("payer", model=FakeModel("Hi")).generate("Hi", require_tool_approval="yes")  # type: ignore[call-overload]
 
 
 @both_ways

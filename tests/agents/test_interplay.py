@@ -147,7 +147,7 @@ async def test_a_resume_that_lost_its_turn_leaves_the_run_waiting() -> None:
     agent = Agent(
         "a", model=FakeModel([pay, wait, "Third.", "Paid."]), tools=[doing("pay", calls, requires_approval=True)]
     )
-    where = {"thread": "t", "resource": "r"}
+    where: dict[str, Any] = {"thread": "t", "resource": "r"}
     run_id = (await agent.generate("Hi", **where)).run_id
     cut: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -198,7 +198,7 @@ async def test_plain_options_are_kept() -> None:
     first = await agent.generate("Hi", system="Be kind.", model_settings={"temperature": 0}, max_steps=3)
     for name in ("system", "context", "instructions"):
         with pytest.raises(InputError, match=f"has its {name} already"):
-            await agent.resume(first.run_id, {"c2": "go"}, **{name: "x"})
+            await agent.resume(first.run_id, {"c2": "go"}, **cast("dict[str, Any]", {name: "x"}))
     assert (await agent.resume(first.run_id, {"c2": "go"})).status == "completed"
     assert model.requests[1].settings == {"temperature": 0}
     assert [message.text for message in model.requests[1].messages[:2]] == ["Be kind.", "Hi"]

@@ -308,4 +308,4 @@ async def test_a_policy_that_does_not_exist() -> None:
     with pytest.raises(DefinitionError, match="cancel_previous"):
         Agent("a", model=FakeModel([]), thread_policy="wait")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="cancel_previous"):
-        await Agent("a", model=FakeModel([])).generate("Hi", thread_policy="wait", **ON)
+        await Agent("a", model=FakeModel([])).generate("Hi", thread_policy="wait", **ON)  # type: ignore[call-overload]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 YES = {"c1": {"approved": True}}
-OWNED = {"thread": "t", "resource": "ada"}
+OWNED: dict[str, Any] = {"thread": "t", "resource": "ada"}
 
 
 def payer(acted: list[Any], **options: Any) -> Agent:

@@ -5,7 +5,8 @@ Agent: a model with instructions, tools, processors and memory, and the loop tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, overload
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
 from procession.agents.agent_tool import agent_tool
 from procession.agents.answering import Answering
@@ -14,9 +15,10 @@ from procession.agents.callbacks import Callback, Condition
 from procession.agents.explain import explanation, explanation_for
 from procession.agents.explanation import Explanation
 from procession.agents.loop import build_loop
-from procession.agents.options import check_settings
+from procession.agents.options import ResumeOptions, SharedOptions, check_settings
 from procession.agents.output import AgentResult
 from procession.agents.pipelines import GuardMode, Pipelines, build_pipelines
+from procession.agents.raised import result_of, tell_raised
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
 from procession.agents.resume import cancel_run, declined, only_call, prepare_resumed, suspended_calls
 from procession.agents.settings import DEFAULT_MAX_STEPS
@@ -266,11 +268,13 @@ class Agent(Answering):
         answers: Mapping[str, Any],
         *,
         structured_output: type[T] | StructuredOutput[T],
-        **options: Any,
+        **options: Unpack[SharedOptions],
     ) -> AgentResult[T | None]: ...
     @overload
-    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult: ...
-    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Any) -> AgentResult:
+    async def resume(
+        self, run_id: str, answers: Mapping[str, Any], **options: Unpack[ResumeOptions]
+    ) -> AgentResult: ...
+    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Unpack[ResumeOptions]) -> AgentResult:
         """
         Go on with a suspended run: *answers* by the ``question_id`` of each call that goes on now.
 
@@ -282,12 +286,11 @@ class Agent(Answering):
         and for an answer that does not fit or has been given (``AlreadyAnswered``): the run stays suspended;
         ``RunAlreadyClaimed`` where somebody else was first.
         """
-        call = await prepare_resumed(self, run_id, answers, options, emit=None, streaming=False)
-        result = await call.run()
-        return call.unwrapped(result)
+        resumed = prepare_resumed(self, run_id, answers, options, emit=None, streaming=False)
+        return await result_of(self, options, resumed)
 
     def resume_stream(
-        self, run_id: str, answers: Mapping[str, Any], *, replay: bool = True, **options: Any
+        self, run_id: str, answers: Mapping[str, Any], *, replay: bool = True, **options: Unpack[ResumeOptions]
     ) -> AgentStream:
         """
         Do what ``resume`` does, chunk by chunk: ``async with agent.resume_stream(run_id, answers) as stream: ...``.
@@ -296,9 +299,11 @@ class Agent(Answering):
         async def start(emit: Any) -> Call:
             return await prepare_resumed(self, run_id, answers, options, emit=emit, streaming=True)
 
-        return AgentStream(start, replay=replay)
+        return AgentStream(start, partial(tell_raised, self, options), replay=replay)
 
-    async def approve(self, run_id: str, tool_call_id: str | None = None, **options: Any) -> AgentResult:
+    async def approve(
+        self, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
+    ) -> AgentResult:
         """
         Agree to a tool call, the run's first and only one where none is named, and go on: see ``resume``.
         """
@@ -307,7 +312,12 @@ class Agent(Answering):
         return result
 
     async def decline(
-        self, run_id: str, tool_call_id: str | None = None, *, reason: str | None = None, **options: Any
+        self,
+        run_id: str,
+        tool_call_id: str | None = None,
+        *,
+        reason: str | None = None,
+        **options: Unpack[ResumeOptions],
     ) -> AgentResult:
         """
         Say no to a tool call, the run's first and only one where none is named, and go on; the model is told the *reason*.

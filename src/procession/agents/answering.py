@@ -4,11 +4,14 @@ Answering: the ways to ask an agent, with the type of the value that is asked fo
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, overload
+from functools import partial
+from typing import Any, TypeVar, Unpack, overload
 
 from procession.agents.call import Call, prepare
 from procession.agents.caller import Caller
+from procession.agents.options import CallOptions, NewRunOptions
 from procession.agents.output import AgentResult
+from procession.agents.raised import result_of, tell_raised
 from procession.agents.stream import AgentStream
 from procession.agents.structured.output import StructuredOutput
 from procession.steps.event_loop import run_to_end
@@ -28,11 +31,15 @@ class Answering:
 
     @overload
     async def generate(
-        self: Caller, messages: Any, *, structured_output: type[T] | StructuredOutput[T], **options: Any
+        self: Caller,
+        messages: Any,
+        *,
+        structured_output: type[T] | StructuredOutput[T],
+        **options: Unpack[NewRunOptions],
     ) -> AgentResult[T | None]: ...
     @overload
-    async def generate(self: Caller, messages: Any, **options: Any) -> AgentResult: ...
-    async def generate(self: Caller, messages: Any, **options: Any) -> AgentResult[Any]:
+    async def generate(self: Caller, messages: Any, **options: Unpack[CallOptions]) -> AgentResult: ...
+    async def generate(self: Caller, messages: Any, **options: Unpack[CallOptions]) -> AgentResult[Any]:
         """
         Answer *messages* (a text, a message, or several) and return the whole result.
 
@@ -40,17 +47,19 @@ class Answering:
         ``raise_on_tripwire``.  Raises ``InputError`` and ``DefinitionError`` for options that cannot work,
         ``ProcessorError`` where a processor failed and ``ModelError`` where the model did.
         """
-        call = await prepare(self, messages, options, emit=None, streaming=False)
-        result = await call.run()
-        return call.unwrapped(result)
+        return await result_of(self, options, prepare(self, messages, options, emit=None, streaming=False))
 
     @overload
     def generate_sync(
-        self: Caller, messages: Any, *, structured_output: type[T] | StructuredOutput[T], **options: Any
+        self: Caller,
+        messages: Any,
+        *,
+        structured_output: type[T] | StructuredOutput[T],
+        **options: Unpack[NewRunOptions],
     ) -> AgentResult[T | None]: ...
     @overload
-    def generate_sync(self: Caller, messages: Any, **options: Any) -> AgentResult: ...
-    def generate_sync(self: Caller, messages: Any, **options: Any) -> AgentResult[Any]:
+    def generate_sync(self: Caller, messages: Any, **options: Unpack[CallOptions]) -> AgentResult: ...
+    def generate_sync(self: Caller, messages: Any, **options: Unpack[CallOptions]) -> AgentResult[Any]:
         """
         Do what ``generate`` does, from code that is not asynchronous; in a worker thread too.
 
@@ -58,8 +67,7 @@ class Answering:
         """
 
         async def main() -> AgentResult:
-            call = await prepare(self, messages, options, emit=None, streaming=False)
-            return call.unwrapped(await call.run())
+            return await result_of(self, options, prepare(self, messages, options, emit=None, streaming=False))
 
         return run_to_end(main, name="generate_sync", instead="await generate() instead")
 
@@ -70,11 +78,11 @@ class Answering:
         *,
         replay: bool = True,
         structured_output: type[T] | StructuredOutput[T],
-        **options: Any,
+        **options: Unpack[NewRunOptions],
     ) -> AgentStream[T | None]: ...
     @overload
-    def stream(self: Caller, messages: Any, *, replay: bool = True, **options: Any) -> AgentStream: ...
-    def stream(self: Caller, messages: Any, *, replay: bool = True, **options: Any) -> AgentStream[Any]:
+    def stream(self: Caller, messages: Any, *, replay: bool = True, **options: Unpack[CallOptions]) -> AgentStream: ...
+    def stream(self: Caller, messages: Any, *, replay: bool = True, **options: Unpack[CallOptions]) -> AgentStream[Any]:
         """
         Answer *messages* chunk by chunk: ``async with agent.stream("Hi") as stream: ...``.
 
@@ -85,4 +93,4 @@ class Answering:
         async def start(emit: Any) -> Call:
             return await prepare(self, messages, options, emit=emit, streaming=True)
 
-        return AgentStream(start, replay=replay)
+        return AgentStream(start, partial(tell_raised, self, options), replay=replay)

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
-from procession.agents.callbacks import tell_after, told
+from procession.agents.callbacks import tell_after
 from procession.agents.caller import Caller
 from procession.agents.commit import commit_marks, commit_within, log_not_saved
 from procession.agents.errors import own_error
@@ -79,7 +79,7 @@ class Call:
         thread, resource = options.get("thread"), options.get("resource")
         if thread is None or resource is None:
             return self._run()
-        policy = options.get("thread_policy", self.agent.thread_policy)
+        policy = options.get("thread_policy") or self.agent.thread_policy
         return in_turn(
             self.agent.runtime, resource, thread, policy, self._run, self._give_up, self.state.messages,
             options.get("abort_signal"),
@@ -319,7 +319,7 @@ class Call:
         if result.error is not None and settings.on_error is not None:
             await tell_after("on_error", settings.on_error, result.error, result.run_id)
         if finished and settings.on_finish is not None:
-            await told("on_finish", settings.on_finish, result)
+            await tell_after("on_finish", settings.on_finish, result, result.run_id)
 
     def unwrapped(self, result: AgentResult) -> AgentResult:
         """

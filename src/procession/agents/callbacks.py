@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from procession.agents.output import AgentStep
 from procession.errors import StepError
-from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk
+from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, StepFinish, TripwireChunk
 from procession.messages.shapes import is_form
 from procession.messages.value import Value
 from procession.steps.scope import RequestScope
@@ -112,7 +112,7 @@ async def tell_callback(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: R
     """
     Call the caller's ``on_chunk``; what it raises must not be taken for the model's error.
 
-    At a chunk that says why the run stopped it is only logged: a callback cannot take that back.
+    At a chunk that says how the run ended it is only logged: a callback cannot take that back.
     """
     try:
         waiting = on_chunk(chunk)
@@ -128,9 +128,9 @@ def _stands(chunk: Chunk) -> bool:
     """
     Whether *chunk* tells of an end that nothing can change any more.
     """
-    if type(chunk) is Finish:
-        return chunk.reason == "aborted"
-    return isinstance(chunk, (TripwireChunk, ErrorChunk, AbortChunk))
+    if type(chunk) is StepFinish:
+        return chunk.reason == "error"
+    return isinstance(chunk, (TripwireChunk, ErrorChunk, AbortChunk, Finish))
 
 
 def _log_failed_callback(run_id: str, chunk: Chunk, error: Exception) -> None:

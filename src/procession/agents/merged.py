@@ -81,7 +81,7 @@ def settings_of(
     if brought:
         tools = {**tools, **brought}
     limit = options.get("max_processor_retries", agent.max_processor_retries)
-    wanted = options.get("structured_output")
+    wanted, approval = options.get("structured_output"), options.get("require_tool_approval")
     return RunSettings(
         agent_id=agent.id,
         model=models[0],
@@ -93,11 +93,11 @@ def settings_of(
         model_settings=merged(agent.model_settings, options.get("model_settings")),
         provider_options=merged(agent.provider_options, options.get("provider_options")),
         structured_output=structured_output(wanted) if wanted is not None else agent.structured_output,
-        max_steps=options.get("max_steps", agent.max_steps),
+        max_steps=options.get("max_steps") or agent.max_steps,
         max_retries=limit,
         max_api_retries=(limit if limit is not None else DEFAULT_API_RETRIES) if user_handles_errors else 0,
         tool_concurrency=agent.tool_concurrency,
-        require_tool_approval=options.get("require_tool_approval", agent.require_tool_approval),
+        require_tool_approval=approval if approval is not None else agent.require_tool_approval,
         streaming=streaming,
         stop_when=_conditions(options.get("stop_when", agent.stop_when)),
         **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),

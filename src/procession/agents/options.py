@@ -17,7 +17,9 @@ from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
 from procession.messages.message import SystemMessage
+from procession.messages.message_list import SystemInput
 from procession.messages.shapes import is_sequence
+from procession.models.model import ToolChoice
 from procession.processors.apply import NAMES_HINT, fault_of_names
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
@@ -26,68 +28,93 @@ from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 from procession.tools.tool import Approver
 
-__all__ = ["CallOptions", "check_settings", "checked_options"]
+__all__ = ["CallOptions", "NewRunOptions", "ResumeOptions", "SharedOptions", "check_settings", "checked_options"]
 
 
-class CallOptions(TypedDict, total=False):
+class SharedOptions(TypedDict, total=False):
     """
     What a single call may say differently.  Processor lists replace the agent's own; memory's stay around them.
+
+    ``None`` says nothing, except where an option says that it does.
     """
 
-    request_context: RequestContext | Mapping[str, Any]
+    request_context: RequestContext | Mapping[str, Any] | None
     """Values that steps, tools and hooks of this request may read."""
     tracing_context: Any
     """What your tracing needs, such as the present span: handed to hooks, tools and inner agents as it is."""
-    thread: str
+    thread: str | None
     """The conversation; with ``resource`` it makes the agent's memory take part."""
-    resource: str
+    resource: str | None
     """Whose conversation it is."""
-    thread_policy: ThreadPolicy
+    thread_policy: ThreadPolicy | None
     """What to do while another call runs on the thread: ``queue``, ``reject``, ``cancel_previous``."""
-    memory_options: Mapping[str, Any]
-    model: Models
+    model: Models | None
     """A model, a name, or a list of them: the next one is asked where one fails."""
-    instructions: str
-    system: str | Sequence[str]
+    tools: Sequence[Any] | Mapping[str, Any] | None
+    """Further tools; one with a name that the agent has takes its place."""
+    require_tool_approval: Approver | None
+    """Whether a person must agree to tool calls; a tool that asks for it itself needs it anyway."""
+    tool_choice: ToolChoice | None
+    active_tools: Sequence[str] | None
+    """The names of the tools that the model is shown; ``None`` is all of them."""
+    model_settings: Mapping[str, Any] | None
+    provider_options: Mapping[str, Any] | None
+    max_steps: int | None
+    stop_when: Condition | Sequence[Condition] | None
+    """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
+    max_processor_retries: int | None
+    """How often processors may send a step back; ``None`` is never."""
+    guard_mode: GuardMode | None
+    """Whether input guards that only check run ``"before"`` the model call, or beside it: ``"concurrent"``."""
+    input_processors: ProcessorList | None
+    output_processors: ProcessorList | None
+    error_processors: ProcessorList | None
+    prepare_step: Callable[[Any], Any] | None
+    """Called like ``process_input_step``, after the processors."""
+    raise_on_tripwire: bool | None
+    abort_signal: AbortSignal | None
+    """Ends the run once it is set: what was said so far is its result."""
+    on_chunk: Callable[[Chunk], Any] | None
+    on_step_finish: Callback | None
+    """Told each step, an ``AgentStep``; one that is sent back or replaced has the finish reason ``retry``."""
+    on_finish: Callback | None
+    """Told the ``AgentResult`` of a run that came to its end, also by a model's error or aborted."""
+    on_error: Callback | None
+    """Told the error that the call raises."""
+    on_abort: Callback | None
+    """Told the ``AgentResult`` of a run that was aborted."""
+    on_iteration_complete: Callback | None
+    """Told each turn of the loop, an ``Iteration``; may return ``{"continue_": False}`` or ``{"feedback": "..."}``."""
+
+
+class ResumeOptions(SharedOptions, total=False):
+    """
+    What a call may say that goes on with a suspended run: it keeps what it was begun with.
+    """
+
+    structured_output: Any
+    """What the answer is to be: a pydantic model, another type, a JSON schema, or a ``StructuredOutput``."""
+
+
+class NewRunOptions(SharedOptions, total=False):
+    """
+    What a call may say that begins a run, besides what its answer is to be.
+    """
+
+    memory_options: Mapping[str, Any] | None
+    instructions: SystemInput | Sequence[SystemInput] | None
+    system: SystemInput | Sequence[SystemInput] | None
     """Further system messages for this call, tagged ``user-provided``."""
     context: Any
     """Messages that the model sees and that are neither input nor stored."""
-    tools: Sequence[Any] | Mapping[str, Any]
-    """Further tools; one with a name that the agent has takes its place."""
-    require_tool_approval: Approver
-    """Whether a person must agree to tool calls; a tool that asks for it itself needs it anyway."""
-    tool_choice: Any
-    active_tools: Sequence[str] | None
-    model_settings: Mapping[str, Any]
-    provider_options: Mapping[str, Any]
-    structured_output: Any
-    """What the answer is to be: a pydantic model, another type, a JSON schema, or a ``StructuredOutput``."""
-    max_steps: int
-    stop_when: Condition | Sequence[Condition]
-    """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
-    max_processor_retries: int | None
-    guard_mode: GuardMode
-    """Whether input guards that only check run ``"before"`` the model call, or beside it: ``"concurrent"``."""
-    input_processors: ProcessorList
-    output_processors: ProcessorList
-    error_processors: ProcessorList
-    prepare_step: Callable[[Any], Any]
-    """Called like ``process_input_step``, after the processors."""
-    raise_on_tripwire: bool
-    run_id: str
-    abort_signal: AbortSignal
-    """Ends the run once it is set: what was said so far is its result."""
-    on_chunk: Callable[[Chunk], Any]
-    on_step_finish: Callback
-    """Told each step, an ``AgentStep``; one that is sent back or replaced has the finish reason ``retry``."""
-    on_finish: Callback
-    """Told the ``AgentResult`` of a run that came to its end, also by a model's error or aborted."""
-    on_error: Callback
-    """Told the error that the call raises."""
-    on_abort: Callback
-    """Told the ``AgentResult`` of a run that was aborted."""
-    on_iteration_complete: Callback
-    """Told each turn of the loop, an ``Iteration``; may return ``{"continue_": False}`` or ``{"feedback": "..."}``."""
+    run_id: str | None
+    """The id of the run; none that there has been."""
+
+
+class CallOptions(NewRunOptions, ResumeOptions, total=False):
+    """
+    What a call of ``generate`` or ``stream`` may say.
+    """
 
 
 class _Rule(NamedTuple):

@@ -5,7 +5,7 @@ The end of a step, and of the run: what is told to the reader, and whether the l
 from __future__ import annotations
 
 from procession.agents.answer import answered
-from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, told
+from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, tell_after, told
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
 from procession.agents.rollback import ends_on_border
@@ -49,7 +49,10 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         await state.deliver(StepFinish(reason, not state.finished, text, step.usage, state.response_id))
     state.accept()
     if state.on_step_finish is not None:
-        await told("on_step_finish", state.on_step_finish, step)
+        if failed:  # the model's error stands
+            await tell_after("on_step_finish", state.on_step_finish, step, state.scope.run_id)
+        else:
+            await told("on_step_finish", state.on_step_finish, step)
     if state.scope.replacement is not None:  # given where the step's end passed the stream
         await answered(state)
     return state

@@ -77,8 +77,16 @@ class AgentStream(Generic[Out]):
     (['Hello.'], 'stop')
     """
 
-    def __init__(self, start: Callable[[Any], Awaitable[Call]], *, replay: bool = True) -> None:
+    def __init__(
+        self,
+        start: Callable[[Any], Awaitable[Call]],
+        tell: Callable[[Call | None, Exception], Awaitable[None]],
+        *,
+        replay: bool = True,
+    ) -> None:
         self._start = start
+        self._tell = tell
+        """Tells ``on_error`` what ``result`` raises."""
         self._feed = Feed(replay=replay)
         self._over = False
         self._done: anyio.Event | None = None
@@ -137,9 +145,12 @@ class AgentStream(Generic[Out]):
         try:
             self._call = await self._start(self._feed.put)
             self._result = await self._call.run()
-        except Exception as error:  # the call could not begin, or a callback failed
+            self._call.unwrapped(self._result)
+        except Exception as error:
             self._error = error
-            self._feed.put(ErrorChunk(error))
+            if self._result is None:  # the call could not begin, or another one took its place
+                self._feed.put(ErrorChunk(error))
+            await self._tell(self._call, error)
         finally:
             if self._result is None and self._call is not None:  # cancelled: how far it had come
                 self._result = self._call.result
@@ -192,9 +203,9 @@ class AgentStream(Generic[Out]):
             await self._done.wait()
         if self._error is not None:
             raise self._error
-        if self._result is None or self._call is None:
+        if self._result is None:
             raise RunCancelled("the stream was closed before the run had a result")
-        return self._call.unwrapped(self._result)
+        return self._result
 
     # -- what the result has: each waits for the end, as ``result`` does
 
