@@ -249,14 +249,14 @@ async def test_a_call_that_cannot_begin() -> None:
 
 
 async def test_a_callback_that_raises_is_raised_by_the_result() -> None:
-    """An exception in ``on_finish`` does not break the block: the result raises it."""
+    """An exception in ``on_step_finish`` does not break the block: the result raises it."""
 
     def complain(result: Any) -> None:
         raise KeyError("mine")
 
-    async with Agent("parrot", model=FakeModel("x")).stream("Hi", on_finish=complain) as stream:
+    async with Agent("parrot", model=FakeModel("x")).stream("Hi", on_step_finish=complain) as stream:
         chunks = await record(stream.full_stream)
-        with pytest.raises(StepError, match="on_finish raised KeyError: 'mine'"):
+        with pytest.raises(StepError, match="on_step_finish raised KeyError: 'mine'"):
             await stream.result()
     assert chunks.types[-1] == "error"
 

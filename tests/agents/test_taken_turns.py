@@ -65,7 +65,7 @@ async def test_a_call_whose_place_was_taken_has_one_end(way: str) -> None:
     model = Halves()
     agent = Agent("a", model=model, memory=Memory(store))
     told: list[tuple[str, AgentResult]] = []
-    callbacks = {name: partial(_note, told, name) for name in ("on_abort", "on_finish", "on_error")}
+    callbacks: dict[str, Any] = {name: partial(_note, told, name) for name in ("on_abort", "on_finish", "on_error")}
     seen: list[Seen] = []
 
     def tell(chunk: Chunk) -> None:

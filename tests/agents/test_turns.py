@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from procession.agents.agent import Agent
 from procession.agents.output import AgentResult
-from procession.agents.turns import LINES
+from procession.agents.turns import LINES, ThreadPolicy
 from procession.errors import DefinitionError, InputError, ModelError, RunCancelled, ThreadBusy
 from procession.messages.chunks import ErrorChunk
 from procession.processors.memory.memory import Memory
@@ -236,7 +236,7 @@ async def test_agents_share_the_turns_of_their_runtime() -> None:
 
 
 @pytest.mark.parametrize("policy", ["queue", "reject", "cancel_previous"])
-async def test_a_call_from_within_the_run_is_part_of_it(policy: str) -> None:
+async def test_a_call_from_within_the_run_is_part_of_it(policy: ThreadPolicy) -> None:
     """A tool that asks an agent on the same thread waits for nobody: it would wait for itself."""
     runtime = Runtime()
     inner = Agent("inner", model=FakeModel(["inside"]), runtime=runtime)

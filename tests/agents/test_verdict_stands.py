@@ -168,7 +168,7 @@ async def test_a_callback_does_not_hide_that_the_model_failed(way: str) -> None:
 
 @both_ways
 async def test_a_callback_that_raises_where_nothing_else_happened_fails_the_call(way: str) -> None:
-    """``on_chunk`` that raises at the last chunk of a run that went well is told to the caller, as at any other chunk."""
+    """``on_chunk`` that raises while a run goes well is told to the caller, up to the end of the last step."""
     agent = Agent("parrot", model=FakeModel([say("fine")]))
     with pytest.raises(StepError, match="on_chunk raised ValueError"):
-        await asked(agent, way, Complaining("finish"))
+        await asked(agent, way, Complaining("step-finish"))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import assert_type
 
 from procession import Agent, AgentResult, AgentStream
+from procession.agents.options import CallOptions, ResumeOptions
 from procession.agents.output import AgentStep
 from procession.messages.message import SystemMessage
 from procession.processors.contexts import InputStepContext
@@ -56,6 +57,11 @@ async def right(thread: str | None) -> None:
     assert_type(await agent.approve("run-1", resource="r"), AgentResult)
     assert_type(await agent.decline("run-1", reason="no", resource="r"), AgentResult)
 
+    where: CallOptions = {"thread": "t", "resource": "r"}
+    await agent.generate("Hi", **where)
+    again: ResumeOptions = {"resource": "r"}
+    assert_type(await agent.approve("run-1", **again), AgentResult)
+
 
 async def wrong() -> None:
     """Mistype an option, or give it a value that it cannot have."""
@@ -67,5 +73,6 @@ async def wrong() -> None:
     agent.stream("Hi", max_stepz=3)  # type: ignore[call-overload]
     await agent.resume("run-1", {}, max_stepz=3)  # type: ignore[call-overload]
     agent.resume_stream("run-1", {}, max_stepz=3)  # type: ignore[call-arg]
+    await agent.resume("run-1", {}, system="Be kind.")  # type: ignore[call-overload]
     await agent.approve("run-1", max_stepz=3)  # type: ignore[call-arg]
     await agent.decline("run-1", max_stepz=3)  # type: ignore[call-arg]

@@ -80,7 +80,7 @@ class SharedOptions(TypedDict, total=False):
     on_finish: Callback | None
     """Told the ``AgentResult`` of a run that came to its end, also by a model's error or aborted."""
     on_error: Callback | None
-    """Told the error that the call raises."""
+    """Told the error that the call raises, once."""
     on_abort: Callback | None
     """Told the ``AgentResult`` of a run that was aborted."""
     on_iteration_complete: Callback | None

@@ -203,9 +203,9 @@ class AgentStream(Generic[Out]):
             await self._done.wait()
         if self._error is not None:
             raise self._error
-        if self._result is None:
+        if self._result is None or self._call is None:
             raise RunCancelled("the stream was closed before the run had a result")
-        return self._result
+        return self._call.unwrapped(self._result)
 
     # -- what the result has: each waits for the end, as ``result`` does
 
