@@ -37,6 +37,7 @@ from procession.messages.shapes import is_form, is_items
 from procession.models.model import ModelRequest, ToolSpec
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
+from procession.steps.stray import is_failure
 
 __all__ = ["model_call"]
 
@@ -70,7 +71,9 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             request = _request(state, attempt)
             try:
                 stream = attempt.using.model.stream(request)
-            except Exception as error:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 stream = _failing(error)
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
@@ -244,8 +247,8 @@ async def _answer(
         if not state.settings.streaming:
             await _drain(state, attempt, stream)
         raise
-    except Exception as error:
-        if ours:  # a processor's or a callback's, no failure of the model
+    except BaseException as error:
+        if ours or not is_failure(error):  # a processor's or a callback's, no failure of the model
             raise
         if opening is not None:
             attempt.begun = True
@@ -312,14 +315,17 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
 
     It has been decided on by now: a model that fails after all has no tokens to count, and changes nothing (D12).
     """
-    with suppress(Exception):
+    try:
         async for chunk in stream:
             if type(chunk) is Finish:
                 attempt.step.usage = chunk.usage
                 state.scope.spend(chunk.usage)
+    except BaseException as error:
+        if not is_failure(error):
+            raise
 
 
-def _failed(attempt: Attempt, failure: Exception, keep: bool) -> None:
+def _failed(attempt: Attempt, failure: BaseException, keep: bool) -> None:
     error = failure if isinstance(failure, ModelError) else ModelError(str(failure) or type(failure).__name__)
     if error is not failure:
         error.__cause__ = failure

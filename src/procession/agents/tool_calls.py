@@ -22,8 +22,9 @@ from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolOrigin, ToolResultPayload
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
-from procession.steps.signals import Bail, Suspend, Tripwire
+from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
 from procession.steps.step import InlineRun
+from procession.steps.stray import is_failure, is_stray
 from procession.tools.answers import Question
 from procession.tools.context import ToolContext
 from procession.tools.json_value import json_value
@@ -84,6 +85,8 @@ async def _together(state: LoopState, calls: Sequence[ToolCall], one: Callable[[
     finally:
         if pool.busy:
             leave(state.scope, ", ".join(f"tool {calls[index].tool_name!r}" for index in pool.running()), pool)
+    if pool.cancelled:  # and nobody raised: somebody has cancelled a task of ours
+        raise CancelRun("a tool was cancelled from outside")
 
 
 async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState:
@@ -226,6 +229,11 @@ async def _run(
             return ToolOutcome(call, tool, error=told)
         if context.question is None:
             raise
+    except BaseException as raised:
+        if not is_stray(raised):
+            raise
+        if context.question is None:
+            return ToolOutcome(call, tool, error=type(raised).__name__)
     finally:
         context.over = True
     state.refused = context.refused or state.refused
@@ -330,7 +338,9 @@ async def _take(
     if not failed and outcome.tool is not None and outcome.tool.to_model_output is not None and not outcome.is_error:
         try:
             output = await outcome.tool.model_output(value)
-        except Exception:  # its words may quote the result, which no guard has seen in this form
+        except BaseException as error:  # its words may quote the result, which no guard has seen in this form
+            if not is_failure(error):
+                raise
             failed, value = True, f"The result of {call.tool_name} could not be put into words."
     if failed:
         text = value if isinstance(value, str) else str(value)

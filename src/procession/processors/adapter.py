@@ -30,6 +30,7 @@ from procession.steps.own_task import IgnoredCancellation
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.step import InlineRun, Step
+from procession.steps.stray import is_stray
 
 __all__ = ["HookCaller", "left_out", "processor_step", "report_failure"]
 
@@ -149,6 +150,12 @@ class HookCaller:
                 return payload
         except (Signal, BaseExceptionGroup) as raised:
             ctx.verdict = signal_in(raised, ctx.verdict)
+        except BaseException as error:
+            if not is_stray(error):
+                raise
+            if ctx.verdict is None:
+                self._failed(ctx, payload, before, error, path)
+                return payload
         self.settle(ctx, run.scope)
         return payload
 
@@ -180,6 +187,12 @@ class HookCaller:
                 return payload
         except (Signal, BaseExceptionGroup) as raised:
             ctx.verdict = signal_in(raised, ctx.verdict)
+        except BaseException as error:
+            if not is_stray(error):
+                raise
+            if ctx.verdict is None:
+                self._failed(ctx, payload, before, error, path)
+                return payload
         self.settle(ctx, run.scope)
         return payload
 
@@ -207,7 +220,7 @@ class HookCaller:
         if verdict is not None:
             raise verdict
 
-    def failure(self, ctx: HookContext[Any], error: Exception, path: str = "") -> NoReturn:
+    def failure(self, ctx: HookContext[Any], error: BaseException, path: str = "") -> NoReturn:
         """
         Raise what an exception in a hook means: a tripwire of a guard, or a ``ProcessorError`` (D17).
         """
@@ -225,7 +238,7 @@ class HookCaller:
             path=path or None,
         ) from error
 
-    def _said(self, error: Exception) -> str:
+    def _said(self, error: BaseException) -> str:
         """
         Return what may be said of *error* to readers of the stream: another's words may quote private text.
         """
@@ -236,13 +249,13 @@ class HookCaller:
         # Our own about what a hook returned or asked for name fields, types and ids.
         return str(error) if isinstance(error, (MessageError, DefinitionError)) else type(error).__name__
 
-    def skipped(self, ctx: HookContext[Any], error: Exception) -> None:
+    def skipped(self, ctx: HookContext[Any], error: BaseException) -> None:
         """
         Note that the processor failed and was left out.
         """
         left_out(ctx, error)
 
-    def _failed(self, ctx: HookContext[Any], payload: Any, before: Any, error: Exception, path: str) -> None:
+    def _failed(self, ctx: HookContext[Any], payload: Any, before: Any, error: BaseException, path: str) -> None:
         if not self.skips:
             self.failure(ctx, error, path)
         payload.message_list.adopt_state(before.message_list)

@@ -12,6 +12,7 @@ from procession.processors.context import HookContext
 from procession.processors.time_limit import within
 from procession.steps.own_task import OwnTask
 from procession.steps.signals import Signal
+from procession.steps.stray import is_failure
 
 __all__ = ["watch_beside"]
 
@@ -44,7 +45,9 @@ class _Watch:
     async def _run(self) -> None:
         try:
             await within(self._timeout, self._ctx, self._look)
-        except (Exception, Signal) as error:  # what only watches decides nothing
+        except BaseException as error:  # what only watches decides nothing
+            if not (isinstance(error, Signal) or is_failure(error)):
+                raise
             report_failure(self._ctx, error)
 
     def __await__(self) -> Generator[Any, Any, None]:

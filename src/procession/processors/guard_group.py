@@ -27,6 +27,7 @@ from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
 from procession.processors.time_limit import limited, within
 from procession.processors.violation import Violation
+from procession.steps.stray import is_failure
 
 __all__ = ["GuardGroup"]
 
@@ -274,8 +275,8 @@ class GuardGroup:
             else:
                 with limited(guard.timeout):
                     yield
-        except Exception as error:
-            if ctx.verdict is not None or guard.on_error != "skip":
+        except BaseException as error:
+            if ctx.verdict is not None or guard.on_error != "skip" or not is_failure(error):
                 raise
             left_out(ctx, error)
         if ctx.violated:

@@ -35,7 +35,6 @@ from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_items import ProcessorItem, run_items
 from procession.processors.stream_plan import StreamPlan
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Signal
 
 __all__ = ["StreamChain"]
 
@@ -142,8 +141,8 @@ class StreamChain(BlockOrder):
                         out = await out
                 except Exception as error:
                     out = item.raised(chunk, error)
-                except (Signal, BaseExceptionGroup) as signal:
-                    out = item.signalled(signal)
+                except BaseException as raised:
+                    out = item.signalled(chunk, raised)
                 if ctx.verdict is not None:
                     item.settle()
                 if out is not chunk:
@@ -165,8 +164,8 @@ class StreamChain(BlockOrder):
                 out = method(ctx)
             except Exception as error:
                 out = item.raised(chunk, error)
-            except (Signal, BaseExceptionGroup) as signal:
-                out = item.signalled(signal)
+            except BaseException as raised:
+                out = item.signalled(chunk, raised)
             if ctx.verdict is not None:
                 item.settle()
             if out is not chunk:

@@ -20,7 +20,7 @@ from procession.processors.stream_items import CallLink, Item, ProcessorItem, pi
 from procession.processors.stream_owed import Dropped, Owed
 from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy
-from procession.steps.signals import Signal, Tripwire
+from procession.steps.signals import Tripwire
 
 __all__ = ["ForkItem"]
 
@@ -186,8 +186,8 @@ class ForkItem(Item):
                         out = await out
                 except Exception as error:
                     out = item.raised(chunk, error)
-                except (Signal, BaseExceptionGroup) as signal:
-                    out = item.signalled(signal)
+                except BaseException as raised:
+                    out = item.signalled(chunk, raised)
                 if ctx.verdict is not None:
                     item.settle()
                 outs.append(out if out is chunk else item.kept(chunk, out))

@@ -21,6 +21,7 @@ from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import guards, option
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, signal_in
+from procession.steps.stray import is_failure, is_stray
 
 __all__ = ["CallLink", "Item", "Link", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
 
@@ -185,8 +186,8 @@ class ProcessorItem(Item):
             out = self.method(self.ctx)
         except Exception as error:
             out = self.raised(chunk, error)
-        except (Signal, BaseExceptionGroup) as signal:
-            out = self.signalled(signal)
+        except BaseException as raised:
+            out = self.signalled(chunk, raised)
         if self.ctx.verdict is not None:
             self.settle()
         return out if out is chunk else self.kept(chunk, out)
@@ -197,8 +198,8 @@ class ProcessorItem(Item):
             out = await self.method(ctx)
         except Exception as error:
             out = self.raised(chunk, error)
-        except (Signal, BaseExceptionGroup) as signal:
-            out = self.signalled(signal)
+        except BaseException as raised:
+            out = self.signalled(chunk, raised)
         if ctx.verdict is not None:
             self.settle()
         return out if out is chunk else self.kept(chunk, out)
@@ -238,11 +239,12 @@ class ProcessorItem(Item):
             held = self.caller.flush(ctx) if self.caller.flush is not None else None
             if hasattr(held, "__await__"):
                 held = await held
-        except Exception as error:
-            self.raised(None, error)
-            held = self._given_back(None, error)
-        except (Signal, BaseExceptionGroup) as signal:
-            self.signalled(signal)
+        except BaseException as error:
+            if is_failure(error):
+                self.raised(None, error)
+                held = self._given_back(None, error)
+            else:
+                self.signalled(None, error)
         if ctx.verdict is not None:
             self.settle()
         if held is None:
@@ -262,12 +264,18 @@ class ProcessorItem(Item):
             return chunk
         return out
 
-    def signalled(self, signal: Signal | BaseExceptionGroup[Any]) -> Chunk | None:
+    def signalled(self, chunk: Chunk | None, raised: BaseException) -> Chunk | None:
         """
         Note a verdict that came without the context or in a task group's, and return what becomes of the chunk.
+
+        A cancellation goes on as it came, unless it is another task's: then the hook has failed.
         """
+        if not isinstance(raised, (Signal, BaseExceptionGroup)):
+            if is_stray(raised):
+                return self.raised(chunk, raised)
+            raise raised
         ctx = self.ctx
-        ctx.verdict = signal_in(signal, ctx.verdict)
+        ctx.verdict = signal_in(raised, ctx.verdict)
         # Where an answer was given in place of the model's, its own words pass whoever gave it.
         return ctx.chunk if isinstance(ctx.verdict, Replaced) and self.scope.replacement is not None else None
 
@@ -280,7 +288,7 @@ class ProcessorItem(Item):
         finally:
             self.ctx.verdict = None
 
-    def raised(self, chunk: Chunk | None, error: Exception) -> Chunk | None:
+    def raised(self, chunk: Chunk | None, error: BaseException) -> Chunk | None:
         """
         Stop the run, or leave the processor out of this chunk (D17).
         """
@@ -294,7 +302,7 @@ class ProcessorItem(Item):
             return given[0] if given else None
         return chunk
 
-    def _given_back(self, chunk: TextDelta | None, error: Exception) -> list[Chunk]:
+    def _given_back(self, chunk: TextDelta | None, error: BaseException) -> list[Chunk]:
         """
         Return what a processor that failed and is skipped holds back, of the block of *chunk* or of what ended.
 
@@ -313,7 +321,7 @@ class ProcessorItem(Item):
             self._failed(error)
         return held
 
-    def _failed(self, error: Exception) -> NoReturn:
+    def _failed(self, error: BaseException) -> NoReturn:
         try:
             self.caller.failure(self.ctx, error)
         finally:

@@ -4,7 +4,6 @@ Executor: runs one step, and says how it ended.  The one place where signals are
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
 from procession.steps.signals import Bail, CancelRun, Signal, Suspend, Tripwire
+from procession.steps.stray import is_stray
 from procession.workflows.plan import INLINE, Leaf, PlanNode
 
 __all__ = ["conclude", "fail", "is_awaitable", "perform"]
@@ -146,7 +146,7 @@ def _stop_of(record: Record, error: BaseException | None) -> Stop:
             assert noted is not None
             return noted
         case _:
-            if _is_stray(found):
+            if is_stray(found):
                 return Failed(path, _wrapped(record, found))
             return Cancelled(path)
 
@@ -166,17 +166,3 @@ def _signal_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None
         if found is not None:
             return found
     return None
-
-
-def _is_stray(error: BaseException) -> bool:
-    """
-    Return whether *error* is the cancellation of some other task, which the step has waited for.
-    """
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None or not isinstance(error, asyncio.CancelledError):
-        return False
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return False
-    return task is not None and task.cancelling() == 0

@@ -17,6 +17,7 @@ import anyio
 from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
 from procession.steps.own_task import keep, let_go
 from procession.steps.result import STOPS, Stop
+from procession.steps.stray import is_stray
 
 if TYPE_CHECKING:
     import asyncio
@@ -168,12 +169,11 @@ class Pool:
                         results[index] = output
                         if copy_context() != base:  # context variables were set: the next piece must not see them
                             break
-        except anyio.get_cancelled_exc_class():  # from outside the pool: nothing of it is to go on
-            self.cancel()
-            raise
         except BaseException as error:
-            self._error = error
             self.cancel()
+            if isinstance(error, anyio.get_cancelled_exc_class()) and not is_stray(error):
+                raise  # from outside the pool: nothing of it is to go on
+            self._error = error
         finally:
             self._alive -= 1
             self._scopes.pop(key, None)
