@@ -191,12 +191,12 @@ async def test_of_a_piece_of_a_pool() -> None:
 @both_ways
 async def test_a_cancellation_of_the_run_is_none(way: str) -> None:
     """What was cancelled itself ends as cancelled, whatever it waits for: no processor is named, nothing goes on."""
+    model = FakeModel([say("x")])
     with anyio.move_on_after(5), anyio.CancelScope() as scope:
 
         async def cancel(ctx: Any) -> None:
             scope.cancel()
             await asyncio.ensure_future(asyncio.sleep(3600))
 
-        model = FakeModel([say("x")])
         await ask(Agent("a", model=model, input_processors=[at("process_input", cancel, on_error="skip")]), way)
     assert (scope.cancelled_caught, model.requests) == (True, [])

@@ -275,7 +275,7 @@ class ProcessorItem(Item):
                 return self.raised(chunk, raised)
             raise raised
         ctx = self.ctx
-        ctx.verdict = signal_in(raised, ctx.verdict)
+        ctx.verdict = signal_in(cast("Signal | BaseExceptionGroup[BaseException]", raised), ctx.verdict)
         # Where an answer was given in place of the model's, its own words pass whoever gave it.
         return ctx.chunk if isinstance(ctx.verdict, Replaced) and self.scope.replacement is not None else None
 
