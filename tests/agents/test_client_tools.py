@@ -89,10 +89,11 @@ async def test_a_hook_that_forbids_tools_is_obeyed(way: str) -> None:
     ran: list[Any] = []
     pay: Tool[Any] = Tool(name="pay", parameters={"type": "object"}, execute=lambda args, ctx: ran.append(args))
     model = FakeModel([call_tool("pay", {"n": 1}), call_tool("pay", {"n": 2}), "Done."])
-    await ask(
-        Agent("a", model=model, tools=[pay]), way,
-        prepare_step=lambda ctx: {"tool_choice": "none"} if ctx.step_number == 0 else None,
-    )  # fmt: skip
+
+    def prepare(ctx: Any) -> Any:
+        return {"tool_choice": "none"} if ctx.step_number == 0 else None
+
+    await ask(Agent("a", model=model, tools=[pay]), way, prepare_step=prepare)
     assert ran == [{"n": 2}]
 
 

@@ -171,3 +171,29 @@ def test_what_has_no_words_raises_its_own_error() -> None:
     """An object whose ``str`` fails is not passed on."""
     with pytest.raises(RuntimeError, match="no words"):
         json_value({"a": Broken()})
+
+
+async def later() -> int:
+    """Be awaited."""
+    return 1
+
+
+async def rows() -> Any:
+    """Yield."""
+    yield "eva"
+
+
+@pytest.mark.parametrize("make", [rows, lambda: (n for n in (1, 2)), lambda: map(str, (1, 2)), lambda: iter([1])])
+@pytest.mark.parametrize("place", [lambda value: value, lambda value: {"rows": [value]}])
+def test_what_is_still_to_be_read_is_refused(make: Any, place: Any) -> None:
+    """A generator or another iterator says nothing of what it would give, so it is no result."""
+    with pytest.raises(InputError, match=r"which nobody has read.*list\(\.\.\.\)"):
+        json_value(place(make()))
+
+
+def test_what_is_still_to_be_awaited_is_refused() -> None:
+    """Neither is a coroutine that was forgotten in a result."""
+    coroutine = later()
+    with pytest.raises(InputError, match="a result holds a coroutine"):
+        json_value({"n": coroutine})
+    coroutine.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, cast
 
 import anyio
@@ -284,3 +285,40 @@ async def test_types_reach_through() -> None:
     result: Literal["a", "b"] = await pick.run({"kind": "a"})
     number: int = await add.run({"a": 1, "b": 1})
     assert (result, number) == ("a", 2)
+
+
+class Yielding:
+    """Something that is called like a function, and yields."""
+
+    async def __call__(self, args: Any, ctx: Any) -> Any:
+        """Yield."""
+        yield args
+
+
+def lines(args: Any = None, ctx: Any = None) -> Any:
+    """Yield lines."""
+    yield "x"
+
+
+async def rows(args: Any = None, ctx: Any = None) -> Any:
+    """Yield rows."""
+    yield "x"
+
+
+@pytest.mark.parametrize("function", [lines, rows, partial(rows, ctx=None), Yielding()])
+def test_a_function_that_yields_is_no_tool(function: Any) -> None:
+    """A generator function is refused where the tool is made, in any of its places: a call of it would run nothing."""
+
+    def run(args: Any, ctx: Any) -> int:
+        return 1
+
+    made: list[Callable[[], Any]] = [
+        partial(cast("Any", tool(name="rows")), function),
+        partial(Tool, name="rows", execute=function),
+        partial(Tool, name="rows", execute=run, check=function),
+        partial(Tool, name="rows", execute=run, requires_approval=function),
+        partial(Tool, name="rows", execute=run, to_model_output=function),
+    ]
+    for make in made:
+        with pytest.raises(ToolDefinitionError, match=r"'rows'.* is a generator function.*writer"):
+            make()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from procession.agents.output import AgentStep
 from procession.errors import StepError
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, StepFinish, TripwireChunk
-from procession.messages.shapes import is_form
+from procession.messages.shapes import is_form, is_unread
 from procession.messages.value import Value
 from procession.steps.scope import RequestScope
 
@@ -73,10 +73,16 @@ async def is_met(conditions: Sequence[Condition], steps: Sequence[AgentStep]) ->
     """
     Whether one of ``stop_when``'s conditions is true for the accepted *steps*; they are asked in their order.
 
-    Raises ``StepError``, which names the condition, where one raises.
+    Raises ``StepError``, which names the condition, where one raises or gives an answer that is still to be read.
     """
     for condition in conditions:
-        if await told(f"stop_when {_name(condition)}", condition, steps):
+        answer = await told(f"stop_when {_name(condition)}", condition, steps)
+        if is_unread(answer):
+            raise StepError(
+                f"stop_when {_name(condition)} returned {type(answer).__name__}, which is true whatever it would give",
+                hint="return True or False: any(...) of it, or await it",
+            )
+        if answer:
             return True
     return False
 

@@ -18,7 +18,7 @@ from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
 from procession.messages.message import SystemMessage
 from procession.messages.message_list import SystemInput
-from procession.messages.shapes import is_sequence
+from procession.messages.shapes import is_sequence, yields
 from procession.models.model import ToolChoice
 from procession.processors.apply import NAMES_HINT, fault_of_names
 from procession.processors.chain import ProcessorList
@@ -194,11 +194,11 @@ def _is_condition_or_none(value: Any) -> bool:
 
 
 def _is_callback(value: Any) -> bool:
-    return callable(value)
+    return callable(value) and not yields(value)
 
 
 def _is_callback_or_none(value: Any) -> bool:
-    return value is None or callable(value)
+    return value is None or _is_callback(value)
 
 
 def _is_guard_mode(value: Any) -> bool:
@@ -206,7 +206,7 @@ def _is_guard_mode(value: Any) -> bool:
 
 
 def _is_approver(value: Any) -> bool:
-    return isinstance(value, bool) or callable(value)
+    return isinstance(value, bool) or _is_callback(value)
 
 
 def _is_names(value: Any) -> bool:
@@ -333,6 +333,8 @@ def _fault(name: str, value: Any, rule: _Rule) -> str:
     """
     if rule.holds is _is_names:
         return fault_of_names(value) or name
+    if any(map(yields, value if is_sequence(value) else (value,))):
+        return f"{name} is a generator function, of which a call runs nothing"
     if type(value) is int and rule.holds in (_is_count, _is_limit):
         return f"{name}={value}"
     return f"{name} is {'an empty text' if value == '' else type(value).__name__}"

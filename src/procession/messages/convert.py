@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from procession.errors import MessageError
 from procession.ids import new_id
+from procession.messages.media_types import media_type_of
 from procession.messages.message import ROLES, Message, Moment, SystemMessage
-from procession.messages.part_reading import read_parts, take
+from procession.messages.part_reading import DEFAULT_FILE, read_parts, take
 from procession.messages.part_writing import core_part, core_result, db_part, file_url, ui_part
 from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
 from procession.messages.shapes import is_form
@@ -151,7 +152,7 @@ def _read_attachments(attachments: Any, parts: list[Part]) -> Iterator[FilePart]
     for one in cast("Iterable[Form]", attachments or ()):
         url = one["url"]
         if url not in known:
-            kind = take(one, "contentType", "content_type", "mediaType", default="application/octet-stream")
+            kind = take(one, "contentType", "content_type", "mediaType") or media_type_of(url, DEFAULT_FILE)
             yield FilePart(url, kind, take(one, "name", "filename"))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, get_args
 
 from procession.errors import MessageError
+from procession.messages.media_types import media_type_of
 from procession.messages.parts import (
     Approval,
     DataPart,
@@ -25,11 +26,13 @@ from procession.messages.parts import (
 from procession.messages.shapes import is_form, is_items
 from procession.messages.value import Value
 
-__all__ = ["DEFAULT_IMAGE", "read_part", "read_parts", "take"]
+__all__ = ["DEFAULT_FILE", "DEFAULT_IMAGE", "read_part", "read_parts", "take"]
 
 Form: TypeAlias = Mapping[str, Any]
 DEFAULT_IMAGE = "image/jpeg"
-"""What an image is taken for if nobody says."""
+"""What an image is taken for if neither anybody nor its first bytes say."""
+DEFAULT_FILE = "application/octet-stream"
+"""What a file is taken for then."""
 
 _STATES = frozenset(get_args(ToolState))
 _UI_STATES = {
@@ -126,8 +129,9 @@ def _file(part: Form, notes: Any) -> Part:
     data = take(part, "data", "url")
     if data is None:
         raise KeyError("data")
-    kind: str = take(part, "mimeType", "mediaType", "media_type", default="application/octet-stream")
-    return FilePart(_plain(data), kind, part.get("filename"), notes)
+    data = _plain(data)
+    kind: str | None = take(part, "mimeType", "mediaType", "media_type")
+    return FilePart(data, kind or media_type_of(data, DEFAULT_FILE), part.get("filename"), notes)
 
 
 def _image(part: Form, notes: Any) -> Part:
@@ -136,11 +140,7 @@ def _image(part: Form, notes: Any) -> Part:
         raise KeyError("image")
     data = _plain(data)
     kind: str | None = take(part, "mimeType", "mediaType", "media_type")
-    if kind is None:
-        kind = DEFAULT_IMAGE
-        if isinstance(data, str) and data.startswith("data:image/"):
-            kind = data[5:].split(";", 1)[0].split(",", 1)[0]
-    return FilePart(data, kind, part.get("filename"), notes)
+    return FilePart(data, kind or media_type_of(data, DEFAULT_IMAGE), part.get("filename"), notes)
 
 
 def _plain(data: Any) -> str | bytes:

@@ -4,10 +4,11 @@ Shapes: questions about values of unknown type that type checkers understand the
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-__all__ = ["is_dict", "is_form", "is_items", "is_sequence"]
+__all__ = ["is_dict", "is_form", "is_items", "is_sequence", "is_unread", "yields"]
 
 
 def is_form(value: object) -> TypeGuard[Mapping[Any, Any]]:
@@ -36,3 +37,22 @@ def is_items(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
     Whether *value* is a list or a tuple.
     """
     return isinstance(value, (list, tuple))
+
+
+def yields(function: object) -> bool:
+    """
+    Whether *function* has a ``yield`` in it: to call it runs nothing of it, and what it returns is true.
+    """
+    if not callable(function):
+        return False
+    for one in (function, getattr(type(function), "__call__", None)):  # noqa: B004  (its code is what is looked at)
+        if inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one):
+            return True
+    return False
+
+
+def is_unread(value: object) -> bool:
+    """
+    Whether *value* is still to be read or awaited: a generator, another iterator, or something awaitable.
+    """
+    return any(hasattr(value, name) for name in ("__next__", "__anext__", "__await__"))

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any, cast
 
 from procession.errors import InputError
-from procession.messages.shapes import is_dict, is_form, is_items
+from procession.messages.shapes import is_dict, is_form, is_items, is_unread
 from procession.messages.value import Value
 
 __all__ = ["json_value"]
@@ -37,7 +37,8 @@ def json_value(value: Any) -> Any:
     Tuples, sets and other collections become lists, enums their values, models and dataclasses mappings, dates and
     times text in ISO format, bytes the text that they encode, and all else what ``str`` says of it.
 
-    Raises ``InputError`` for bytes that are no text, and for what is nested without end.
+    Raises ``InputError`` for bytes that are no text, for what is nested without end, and for what is still to be read
+    or awaited, such as a generator.
 
     >>> json_value({"at": date(2026, 1, 2), "ids": (1, 2), 3: b"ok"})
     {'at': '2026-01-02', 'ids': [1, 2], '3': 'ok'}
@@ -118,7 +119,16 @@ def _other(value: Any, depth: int) -> Any:
         to_list = getattr(value, "tolist", None)  # numbers and arrays of numpy
         if callable(to_list):
             return _json(to_list(), depth + 1)
+        if is_unread(value):  # what str says of it tells nothing of what it would have given
+            raise InputError(
+                f"a result holds {_article(type(value).__name__)}, which nobody has read",
+                hint="return what it gives: list(...) of it, or await it",
+            )
     return str.__str__(str(value))
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _dumped(dump: Any) -> Any:

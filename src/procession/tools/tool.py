@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
+from procession.messages.shapes import yields
 from procession.messages.value import Value
 from procession.steps.own_task import Overdue, leave, within_limit
 from procession.steps.retry import RetryPolicy
@@ -81,6 +82,9 @@ class Tool(Value, Generic[Out], kw_only=True):
                 f"{self.name!r} cannot be the name of a tool",
                 hint="providers take 1 to 64 letters, digits, underscores and hyphens",
             )
+        for name in ("execute", "check", "requires_approval", "to_model_output"):
+            if yields(getattr(self, name)):
+                raise _yielding(f"{name} of tool {self.name!r}")
         if not (isinstance(self.requires_approval, bool) or callable(self.requires_approval)):
             raise ToolDefinitionError(
                 f"requires_approval of tool {self.name!r} is {type(self.requires_approval).__name__}",
@@ -257,7 +261,8 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     parameters are read from the docstring (``Args:`` or ``:param:``).  *parameters*, a JSON schema, replaces what the
     signature says.
 
-    Raises ``ToolDefinitionError`` for a function without a name, and for parameters that cannot be given as JSON.
+    Raises ``ToolDefinitionError`` for a function without a name, for one that yields, and for parameters that cannot be
+    given as JSON.
 
     >>> @tool
     ... async def weather(city: str, days: int = 1) -> str:
@@ -288,6 +293,8 @@ def _make_tool(function: Any, **options: Any) -> Tool[Any]:
         raise ToolDefinitionError(
             f"{function!r} cannot be a tool", hint="give a function with a name, or pass name='...'"
         )
+    if yields(function):
+        raise _yielding(f"tool {name!r}")
     signature = read_signature(function, name)
     description, parameters = options.pop("description", None), options.pop("parameters", None)
     context = signature.context
@@ -304,6 +311,13 @@ def _make_tool(function: Any, **options: Any) -> Tool[Any]:
         check=signature.check if parameters is None else None,
         source=f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None,
         **options,
+    )
+
+
+def _yielding(what: str) -> ToolDefinitionError:
+    return ToolDefinitionError(
+        f"{what} is a generator function, of which a call runs nothing",
+        hint="return the whole result; what is to be shown meanwhile goes to the context's writer",
     )
 
 
