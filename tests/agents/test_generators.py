@@ -31,6 +31,11 @@ async def rows(value: Any, ctx: Any = None) -> Any:
     yield "secret"
 
 
+def never(steps: Any) -> bool:
+    """Be a condition that is not met."""
+    return False
+
+
 @both_ways
 @pytest.mark.parametrize("function", [lines, rows])
 async def test_a_tool_that_returns_a_generator_says_so_to_the_model(way: str, function: Any) -> None:
@@ -49,7 +54,8 @@ async def test_a_tool_that_returns_a_generator_says_so_to_the_model(way: str, fu
 async def test_a_callback_that_yields_is_refused(name: str, function: Any) -> None:
     """Neither an agent nor a call takes a generator function for a callback, a condition or an approver."""
     model = FakeModel("Hello.")
-    for value in [function] if name != "stop_when" else [function, [lambda steps: False, function]]:
+    values: list[Any] = [function] if name != "stop_when" else [function, [never, function]]
+    for value in values:
         with pytest.raises(DefinitionError, match=f"{name} is a generator function"):
             Agent("a", model=model, **{name: value})
         with pytest.raises(InputError, match=f"{name} is a generator function"):
