@@ -89,6 +89,18 @@ def test_anything_else_is_refused(thing: Any) -> None:
         as_step(thing)
 
 
+async def rows(ctx: StepContext[str]) -> Any:
+    """Yield rows."""
+    yield ctx.input
+
+
+def test_a_function_that_yields_is_refused() -> None:
+    """A call of a generator function runs nothing of it, so that the step would have succeeded without a stroke."""
+    for make in (step, as_step, step(id="rows")):
+        with pytest.raises(DefinitionError, match="rows.* is a generator function.*ctx.emit"):
+            make(rows)
+
+
 def test_a_step_cannot_be_changed() -> None:
     """A step is a value."""
     with pytest.raises(AttributeError, match="replace"):

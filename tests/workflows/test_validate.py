@@ -56,6 +56,16 @@ def mutator(id: str, *, redacts: bool = False) -> Step[Any, Any]:
     )
 
 
+def yielding(value: Any) -> Any:
+    """Yield."""
+    yield False
+
+
+async def yielding_later(value: Any) -> Any:
+    """Yield, too."""
+    yield False
+
+
 def cyclic() -> Workflow[Any, Any]:
     workflow = create_workflow("w").add(any_step("start"))
     workflow.add(any_step("a"), after=["start", "c"]).add(any_step("b"), after=["a"]).add(any_step("c"), after=["b"])
@@ -83,6 +93,32 @@ EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
     "empty-branch": (
         lambda: create_workflow("w").branch([]),
         [shown("error: empty-branch: 'branch-1' has no arms", "give branch() at least one (condition, step) pair")],
+    ),
+    "generator-function": (
+        lambda: (
+            create_workflow("w")
+            .then(any_step("a"))
+            .branch([(yielding, any_step("b"))])
+            .do_while(any_step("c"), yielding)
+            .do_until(any_step("d"), yielding_later)
+            .map(yielding)
+            .foreach(any_step("e"), concurrency=yielding)
+            .sleep(yielding)
+        ),
+        [
+            shown(
+                f"error: generator-function: the {what} is a generator function, of which a call runs nothing",
+                "let it return its answer; a generator is true whatever it would give",
+            )
+            for what in (
+                "condition of 'branch-1'",
+                "condition of 'c'",
+                "condition of 'd'",
+                "function of 'map-1'",
+                "concurrency of 'e'",
+                "time of 'sleep-1'",
+            )
+        ],
     ),
     "not-committed": (
         lambda: create_workflow("w").then(create_workflow("inner").then(any_step("a"))),

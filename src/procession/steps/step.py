@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, overload, runtime_c
 
 from procession.errors import DefinitionError
 from procession.messages.chunks import Chunk
+from procession.messages.shapes import yields
 from procession.messages.value import Value
 from procession.steps.request_context import RequestContext
 from procession.steps.retry import RetryPolicy
@@ -249,6 +250,8 @@ def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     The function's name, or *id*, names the step; the annotations of the context's input and of the result are its
     schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.
 
+    Raises ``DefinitionError`` for a function that yields.
+
     >>> @step
     ... async def shout(ctx: StepContext[str]) -> str:
     ...     return ctx.input.upper()
@@ -270,6 +273,11 @@ class _StepDecorator(Protocol):
 def _make_step(function: Callable[..., Any], **options: Any) -> Step[Any, Any]:
     from procession.steps.schema import context_types  # pydantic is imported when the first step is made
 
+    if yields(function):
+        raise DefinitionError(
+            f"step {options.get('id') or function.__name__!r} is a generator function, of which a call runs nothing",
+            hint="return the whole result; what is to be shown meanwhile goes to ctx.emit",
+        )
     input_type, output_type = context_types(function)
     code = getattr(function, "__code__", None)
     description = options.pop("description", None)

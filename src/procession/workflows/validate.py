@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
 from procession.errors import Finding
+from procession.messages.shapes import yields
 from procession.steps.step import Step
 from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.graph import find_cycle, in_order
@@ -22,6 +23,7 @@ from procession.workflows.nodes import (
     Node,
     ParallelNode,
     Pick,
+    SleepNode,
     StepNode,
 )
 from procession.workflows.typeflow import Outputs, Type, fits, function_types, item_type, list_of, name_of
@@ -96,6 +98,7 @@ class _Finder:
     def names(self, nodes: Sequence[Node]) -> None:
         seen: dict[str, Node] = {}
         for node in nodes:
+            self.functions(node)
             if isinstance(node, StepNode):
                 self.name(node.id, node, seen)
                 self.body(node)
@@ -123,6 +126,16 @@ class _Finder:
                 "results are kept by id: give one of them another, e.g. step.renamed('...')",
                 steps=(id,),
             )
+
+    def functions(self, node: Node) -> None:
+        for what, function in _functions(node):
+            if yields(function):
+                self.say(
+                    "generator-function",
+                    f"the {what} of {node.id!r} is a generator function, of which a call runs nothing",
+                    node,
+                    "let it return its answer; a generator is true whatever it would give",
+                )
 
     def body(self, node: StepNode) -> None:
         body: Any = node.step.body
@@ -292,3 +305,18 @@ def redacts(step: Step[Any, Any]) -> bool:
         return True
     nodes: Sequence[Any] = getattr(step.body, "nodes", ()) if step.kind == "workflow" else ()
     return any(redacts(child.step) for node in nodes for child in node.children)
+
+
+def _functions(node: Node) -> list[tuple[str, Any]]:
+    """
+    Return the functions that a node is made with, and what each is.
+    """
+    if isinstance(node, BranchNode):
+        return [("condition", arm.condition) for arm in node.arms]
+    if isinstance(node, LoopNode):
+        return [("condition", node.condition)]
+    if isinstance(node, MapNode):
+        return [("function", node.function)]
+    if isinstance(node, ForeachNode):
+        return [("concurrency", node.concurrency)]
+    return [("time", node.seconds)] if isinstance(node, SleepNode) else []
