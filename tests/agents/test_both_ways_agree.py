@@ -214,15 +214,8 @@ def test_generate_and_stream_agree(case: Case) -> None:
         whole, _ = await _run(case, "generate")
         streamed, seen = await _run(case, "stream")
         if _blocked_in_a_stream(case, whole) and _blocked_in_a_stream(case, streamed):
-            blockers = {each["tripwire"].processor_id for each in (whole, streamed)}
-            for each in (whole, streamed):
+            for each in (whole, streamed):  # what stands behind that place a stream never gets to see
                 each["violations"] = [one for one in each["violations"] if one[1] == "blocked"]
-                each["tripwire"] = (
-                    each["tripwire"].processor_id,
-                    each["tripwire"].retry,
-                )  # not: how often it was found
-                if len(blockers) > 1:  # the stream stops at what comes first in the text
-                    del each["violations"], each["tripwire"]
         assert streamed == whole
         if seen is not None:
             assert seen == streamed["text"]

@@ -172,7 +172,9 @@ class AskingGuard(TextGuard):
 
     async def _flush_slowly(self, ctx: OutputStreamContext) -> list[Chunk]:
         out: list[Chunk] = []
-        for id, pieces in TextBlocks[list[str]].of(ctx, list[str]).ended_by(ctx.chunk):
+        blocks = TextBlocks[list[str]].of(ctx, list[str])
+        for id, pieces in blocks.ended_by(ctx.chunk):
+            blocks.before = list(out)
             look = partial(self._whole, text="".join(pieces))
             text = await within(self.timeout, ctx, partial(self._now_or_beside, ctx, look))
             if text and not self.passes:

@@ -23,6 +23,7 @@ from procession.processors.contexts import OutputStreamContext
 from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
 from procession.processors.nested_values import guarded_chunk
+from procession.processors.streamed_guard import note_before
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
 from procession.processors.time_limit import limited, within
@@ -85,8 +86,7 @@ class GuardGroup:
         if not self._strict:
             block.shared.passed(chunk.text)
             return chunk
-        pieces, decided = self._searched(ctx, block, chunk.text)
-        text = self._settle(ctx, block, pieces, decided)
+        text = self._settle(ctx, block, self._searched(ctx, block, chunk.text).pieces)
         return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
 
     def _guarded_call(self, ctx: OutputStreamContext, chunk: Chunk) -> Chunk | None:
@@ -151,8 +151,7 @@ class GuardGroup:
             for guard, own in block.own:
                 with self._as(ctx, guard):
                     guard.take(ctx, own, own.machine.finish())
-            pieces, decided = self._searched(ctx, block, None)
-            text = self._settle(ctx, block, pieces, decided)
+            text = self._settle(ctx, block, self._searched(ctx, block, None).pieces, id, out)
             self._note_passed(ctx, block)
             if text:
                 out.append(TextDelta(text, id))
@@ -173,7 +172,7 @@ class GuardGroup:
                     regions = await within(guard.timeout, ctx, partial(_judge, ctx, guard, text))
                 if not guard.passes:
                     strict += [span.replace(source=guard.id) for region in regions for span in region.members]
-            made = self._settle(ctx, block, pieces_of(text, resolve(strict)), strict)
+            made = self._settle(ctx, block, pieces_of(text, resolve(strict)), id, out)
             self._note_passed(ctx, block)
             if made and self._strict:
                 out.append(TextDelta(made, id))
@@ -214,24 +213,45 @@ class GuardGroup:
         for guard in self.guards:
             guard.note_passed(ctx.scope.state(guard.id), block.shared)
 
-    def _settle(self, ctx: OutputStreamContext, block: _Block, pieces: Sequence[Piece], decided: Sequence[Span]) -> str:
+    def _settle(
+        self, ctx: OutputStreamContext, block: _Block, pieces: Sequence[Piece], id: str | None = None, out: Any = ()
+    ) -> str:
+        """
+        Do what the strategies say about *pieces*, and return what is to be sent on behind *out*.
+
+        What stands behind the first match of a guard that blocks is nobody's business any more.
+        """
         shared = block.shared
-        if not decided and not shared.dropped and len(pieces) == 1 and pieces[0].region is None:
+        if not shared.dropped and len(pieces) == 1 and pieces[0].region is None:
             return shared.passed(pieces[0].text)
+        stop = next((at for at, piece in enumerate(pieces) if self._blocker(piece) is not None), len(pieces))
+        before = pieces[:stop]
         for guard in self._strict:
-            own = [span for span in decided if span.source == guard.id]
-            if own and guard.strategy == "block":
-                with self._as(ctx, guard):
-                    ctx.abort(guard.reason(own), metadata=guard.metadata(own))
-        for guard in self._strict:
-            found = list(_own(pieces, guard.id))
+            found = list(_own(before, guard.id))
             if found:
                 with self._as(ctx, guard):
                     guard.settle(ctx, found, {"phase": ctx.hook.value})
                 shared.dropped = shared.dropped or guard.strategy == "filter"
-        if shared.dropped:
-            return ""
-        return shared.passed("".join(self._shown(piece) for piece in pieces))
+        text = "" if shared.dropped else "".join(self._shown(piece) for piece in before)
+        if stop < len(pieces):
+            blocker = self._blocker(pieces[stop])
+            assert blocker is not None
+            guard, spans = blocker
+            note_before(TextBlocks[_Block].of(ctx, self._new_block), ctx, text, id, out)
+            with self._as(ctx, guard):
+                ctx.abort(guard.reason(spans), metadata=guard.metadata(spans))
+        return shared.passed(text)
+
+    def _blocker(self, piece: Piece) -> tuple[TextGuard, Sequence[Span]] | None:
+        """
+        Return the guard that blocks for what is in *piece*, the first of them, and its first match there.
+        """
+        if piece.region is not None:
+            for guard in self._strict:
+                for own in _own([piece], guard.id) if guard.strategy == "block" else ():
+                    assert own.region is not None
+                    return guard, own.region.members
+        return None
 
     def _shown(self, piece: Piece) -> str:
         if piece.region is None:

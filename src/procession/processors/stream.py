@@ -30,10 +30,12 @@ from procession.messages.chunks import (
 )
 from procession.messages.message_list import MessageList
 from procession.processors.block_order import BlockOrder, Pushed
+from procession.processors.guard_group import GuardGroup
 from procession.processors.nested_stream import NestedStreams
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_items import ProcessorItem, run_items
 from procession.processors.stream_plan import StreamPlan
+from procession.processors.text_guard import TextGuard
 from procession.steps.scope import RequestScope
 
 __all__ = ["StreamChain"]
@@ -57,6 +59,9 @@ class StreamChain(BlockOrder):
         direct = not any(item.holds for item in self.items) and all(
             item.is_simple for item in self.items if isinstance(item, ProcessorItem)
         )
+        for item in self.items:
+            if isinstance(item, ProcessorItem) and isinstance(item.caller.owner, (TextGuard, GuardGroup)):
+                item.defers = True
         self._links = [item.link() for item in self.items]
         self._plain = [item.link() for item in self.items if isinstance(item, ProcessorItem) and not item.is_async]
         self.fast: Callable[[Chunk], Pushed] | None = (

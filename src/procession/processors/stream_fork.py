@@ -16,7 +16,8 @@ from procession.messages.chunks import Chunk, DataChunk
 from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_arm import StreamArm
-from procession.processors.stream_items import CallLink, Item, ProcessorItem, picked_payload, release_all, run_items
+from procession.processors.stream_items import CallLink, Item, ProcessorItem, release_all, run_items
+from procession.processors.stream_map import picked_payload
 from procession.processors.stream_owed import Dropped, Owed
 from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy

@@ -6,10 +6,10 @@ Each takes a chunk and gives a chunk, or ``None`` where it dropped it or holds i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NoReturn, TypeAlias, cast
 
-from procession.errors import MergeConflict, MessageError, ProcessionError, StepError
+from procession.errors import MessageError
 from procession.messages.chunks import Chunk, DataChunk, Finish, TextDelta, TextEnd
 from procession.messages.shapes import is_items
 from procession.processors.adapter import HookCaller
@@ -19,11 +19,12 @@ from procession.processors.hooks import Hook
 from procession.processors.nested_path import Calls
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import guards, option
+from procession.processors.text_blocks import TextBlocks
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Signal, signal_in
+from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.stray import is_failure, is_stray
 
-__all__ = ["CallLink", "Item", "Link", "MapItem", "ProcessorItem", "picked_payload", "release_all", "run_items"]
+__all__ = ["CallLink", "Due", "Item", "Link", "ProcessorItem", "release_all", "run_items"]
 
 
 _END = Finish("unknown")
@@ -41,6 +42,9 @@ class Item:
         self.is_async = is_async
         self.holds = holds
         self.owner_id = owner_id
+
+    asks: bool = False
+    """Whether it asks somebody outside about what it holds back."""
 
     def link(self) -> Link:
         """
@@ -88,28 +92,63 @@ async def run_items(items: Sequence[Item], start: int, chunk: Chunk, out: list[C
     """
     for index in range(start, len(items)):
         item = items[index]
-        if item.holds and item.must_release(chunk):
-            for held in await item.release(chunk):
-                await run_items(items, index + 1, held, out, sender)
-        if sender is not None and item.owner_id == sender:
-            continue
-        result = item.apply(chunk, sender)
-        if item.is_async:
-            result = await cast("Awaitable[Chunk | None]", result)
+        try:
+            if item.holds and item.must_release(chunk):
+                for held in await item.release(chunk):
+                    await run_items(items, index + 1, held, out, sender)
+            if sender is not None and item.owner_id == sender:
+                continue
+            result = item.apply(chunk, sender)
+            if item.is_async:
+                result = await cast("Awaitable[Chunk | None]", result)
+        except Due as due:
+            await due.settle(items, index + 1)
         if result is None:
             return
         chunk = cast("Chunk", result)
     out.append(chunk)
 
 
-async def release_all(items: Sequence[Item], coming: Chunk | None, out: list[Chunk]) -> None:
+async def release_all(
+    items: Sequence[Item], coming: Chunk | None, out: list[Chunk], *, start: int = 0, asking: bool = True
+) -> None:
     """
-    Append to *out* what *items* hold back, each piece passed through the items after it.
+    Append to *out* what *items* hold back, from *start* on, each piece passed through the items after it; without
+    *asking* those that would ask somebody keep what they hold.
     """
-    for index, item in enumerate(items):
-        if item.holds:
-            for held in await item.release(coming):
-                await run_items(items, index + 1, held, out, None)
+    for index in range(start, len(items)):
+        item = items[index]
+        if item.holds and (asking or not item.asks):
+            try:
+                for held in await item.release(coming):
+                    await run_items(items, index + 1, held, out, None)
+            except Due as due:
+                await due.settle(items, index + 1)
+
+
+class Due(Exception):
+    """
+    A verdict of *item* that waits for those behind it, which have yet to look at *chunks*, the text before the match.
+
+    So the match that comes first in the text stops the run, wherever the text is cut: in pieces or in one.
+    """
+
+    def __init__(self, item: ProcessorItem, chunks: Sequence[Chunk]) -> None:
+        super().__init__(item.owner_id)
+        self.item = item
+        self.chunks = chunks
+
+    async def settle(self, items: Sequence[Item], behind: int) -> NoReturn:
+        """
+        Let the items from *behind* on look at that text as if it ended there, and raise the verdict, or theirs if there
+        is one.  Nobody is shown that text.
+        """
+        unseen: list[Chunk] = []
+        for chunk in self.chunks:
+            await run_items(items, behind, chunk, unseen, None)
+        await release_all(items, None, unseen, start=behind, asking=False)
+        self.item.decide()
+        raise AssertionError("a verdict was due")
 
 
 class ProcessorItem(Item):
@@ -117,7 +156,7 @@ class ProcessorItem(Item):
     One processor: its context serves the whole run.
     """
 
-    __slots__ = ("_block", "_guards", "_keeps", "caller", "ctx", "method", "payload", "scope", "takes_data")
+    __slots__ = ("_block", "_guards", "_keeps", "caller", "ctx", "defers", "method", "payload", "scope", "takes_data")
 
     def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
         owner = caller.owner
@@ -135,6 +174,16 @@ class ProcessorItem(Item):
         self.payload = payload
         self.scope = scope
         self._block: str | None = None
+        self.defers = False
+        """Whether its verdicts wait until those behind it have looked at the text before the match."""
+
+    @property
+    def asks(self) -> bool:  # type: ignore[override]
+        """
+        Whether it asks somebody outside about what it holds back.
+        """
+        owner = self.caller.owner
+        return bool(getattr(owner, "asks", False) or getattr(owner, "waits", False))
 
     @property
     def is_simple(self) -> bool:
@@ -281,6 +330,14 @@ class ProcessorItem(Item):
 
     def settle(self) -> None:
         """
+        Raise what the hook decided, or that it is due.
+        """
+        if self.defers and isinstance(self.ctx.verdict, Tripwire):
+            raise Due(self, TextBlocks.before_verdict(self.scope.state(self.caller.owner.id), self.ctx))
+        self.decide()
+
+    def decide(self) -> None:
+        """
         Raise what the hook decided; the context is clean again for the next attempt.
         """
         try:
@@ -336,55 +393,4 @@ def _no_chunk(out: object) -> MessageError:
     return MessageError(
         f"process_output_stream returned {type(out).__name__}",
         hint="return ctx.chunk, another chunk in its place, or None to drop it; a hook that awaits is an async def",
-    )
-
-
-class MapItem(Item):
-    """
-    A plain map: it may return a payload with another chunk, or nothing for no change.
-    """
-
-    __slots__ = ("_function", "_name", "_payload")
-
-    def __init__(self, name: str, function: Callable[[Any], Any], payload: OutputStreamPayload) -> None:
-        super().__init__(is_async=True)
-        self._name = name
-        self._function = function
-        self._payload = payload
-
-    async def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | None:
-        """
-        Ask the map.
-        """
-        self._payload.chunk = chunk
-        picked = await picked_payload(self._name, self._function, self._payload)
-        out = chunk if picked is None else picked.chunk
-        return chunk if chunk.control and type(out) is not type(chunk) else out
-
-
-async def picked_payload(name: str, function: Callable[[Any], Any], shown: Any) -> OutputStreamPayload | None:
-    """
-    Return the payload that the map *name* picks or builds from what it is *shown*, or ``None`` for no change.
-
-    Raises ``StepError`` where the map raised, and ``MergeConflict`` where it returned something else.
-    """
-    try:
-        picked = function(shown)
-        if hasattr(picked, "__await__"):
-            picked = await picked
-    except ProcessionError:
-        raise
-    except Exception as error:
-        raise StepError(f"map {name!r} raised {type(error).__name__}: {error}", path=name) from error
-    if isinstance(picked, Mapping):
-        values = cast("Mapping[str, Any]", picked).values()
-        payloads = [value for value in values if isinstance(value, OutputStreamPayload)]
-        picked = payloads[-1] if payloads else None
-    if picked is None or isinstance(picked, OutputStreamPayload):
-        return picked
-    raise MergeConflict(
-        f"map {name!r} returned {type(picked).__name__}",
-        branches=(),
-        path=name,
-        hint="return one of the payloads it was given, a changed copy of one, or None for no change",
     )

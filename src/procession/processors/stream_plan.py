@@ -16,7 +16,8 @@ from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import hook_methods, option
 from procession.processors.stream_arm import StreamArm
 from procession.processors.stream_fork import ForkItem
-from procession.processors.stream_items import Item, MapItem, ProcessorItem
+from procession.processors.stream_items import Item, ProcessorItem
+from procession.processors.stream_map import MapItem
 from procession.processors.text_guard import TextGuard
 from procession.steps.scope import RequestScope
 from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, Pick, StepNode

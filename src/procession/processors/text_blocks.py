@@ -4,7 +4,7 @@ TextBlocks: the open blocks of text in one stream, each with what a processor ke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from procession.messages.chunks import Chunk, TextDelta, TextEnd
@@ -23,13 +23,15 @@ class TextBlocks(Generic[B]):
     end it: a reader joins the pieces, so what is in them must be looked at as one.  They pass what is held back.
     """
 
-    __slots__ = ("_make", "_open", "ended")
+    __slots__ = ("_make", "_open", "before", "ended")
 
     def __init__(self, make: Callable[[], B]) -> None:
         self._make = make
         self._open: dict[str, B] = {}
         self.ended: list[tuple[str, B]] = []
         """What ended last, for who has to give it back."""
+        self.before: Sequence[Chunk] = ()
+        """What a verdict leaves to those behind: the text before the match."""
 
     @staticmethod
     def of(ctx: Any, make: Callable[[], B]) -> TextBlocks[B]:
@@ -41,6 +43,17 @@ class TextBlocks(Generic[B]):
         if found is None:
             found = streams[id(ctx)] = TextBlocks(make)
         return found
+
+    @staticmethod
+    def before_verdict(state: dict[str, Any], ctx: Any) -> Sequence[Chunk]:
+        """
+        Take what a verdict has left in the stream that *ctx* serves, out of the processor's own *state*.
+        """
+        found: TextBlocks[Any] | None = state.get(_KEY, {}).get(id(ctx))
+        if found is None:
+            return ()
+        before, found.before = found.before, ()
+        return before
 
     @staticmethod
     def forget(ctx: Any) -> None:

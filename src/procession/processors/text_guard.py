@@ -25,6 +25,7 @@ from procession.processors.hold_back import PASSED, Piece, Released, StreamedTex
 from procession.processors.hooks import Hook
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
+from procession.processors.streamed_guard import taken
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_places import Change, Place, answer_texts, args_texts, changed, findings, new_texts
 from procession.processors.violation import OnViolation
@@ -237,7 +238,7 @@ class TextGuard(Processor):
         if type(chunk) is not TextDelta:
             return guarded_call(self, ctx, chunk, self.regions) if self.scan_tool_args else chunk
         block = TextBlocks[StreamedText].of(ctx, self.new_block).block(chunk)
-        text = self.take(ctx, block, block.machine.feed(chunk.text))
+        text = taken(self, ctx, block, block.machine.feed(chunk.text))
         if self.passes:
             block.digest.update(chunk.text.encode("utf-8", "surrogatepass"))
             return chunk
@@ -249,7 +250,7 @@ class TextGuard(Processor):
         """
         out: list[Chunk] = []
         for id, block in TextBlocks[StreamedText].of(ctx, self.new_block).ended_by(ctx.chunk):
-            text = self.take(ctx, block, block.machine.finish())
+            text = self.take(ctx, block, block.machine.finish(), id, out)
             self.note_passed(ctx.state, block)
             if text and not self.passes:
                 out.append(TextDelta(text, id))
@@ -374,23 +375,15 @@ class TextGuard(Processor):
         """
         return StreamedText([Watch(self.id, self.lane(), self.accepts)], least=self.carryover, batch=self.batch)
 
-    def take(self, ctx: OutputStreamContext, block: StreamedText, released: Released) -> str:
+    def take(
+        self,
+        ctx: OutputStreamContext,
+        block: StreamedText,
+        released: Released,
+        id: str | None = None,
+        out: Sequence[Chunk] = (),
+    ) -> str:
         """
         Do what the strategy says about what was *released*, and return what is to be sent on.
         """
-        pieces, decided = released
-        if not decided and not block.dropped:
-            if len(pieces) == 1 and pieces[0].region is None:
-                return block.passed(pieces[0].text, self.passes)
-            if not pieces:
-                return ""
-        block.settling = pieces
-        if decided and self.enforces and self.strategy == "block":
-            ctx.abort(self.reason(decided), metadata=self.metadata(decided))
-        found = [piece for piece in pieces if piece.region is not None]
-        if found:
-            self.settle(ctx, found, {"phase": ctx.hook.value})
-            block.dropped = block.dropped or (self.enforces and self.strategy == "filter")
-        text = "" if block.dropped else block.passed(self.joined(pieces), self.passes)
-        block.settling = ()
-        return text
+        return taken(self, ctx, block, released, id, out)
