@@ -172,7 +172,7 @@ class Counting:
 async def test_a_guard_that_asks_is_not_asked_about_half_a_text(way: str) -> None:
     """Where a guard before it blocks, a guard that asks a model has no part in it, either way."""
     detector = Counting()
-    asking = PIIDetector(detector=detector, phase="output")  # type: ignore[arg-type]
+    asking = PIIDetector(detector=detector, phase="output")
     store = InMemoryThreadStore()
     agent = Agent(
         "a", model=Blocks([list("so many words, then alpha")]), memory=Memory(store),

@@ -4,22 +4,51 @@ What a text guard's strategy makes of the stretches of a stream that are certain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from procession.messages.chunks import Chunk, TextDelta
-from procession.processors.hold_back import Released, StreamedText
+from procession.messages.text.spans import Span
+from procession.processors.context import HookContext
+from procession.processors.contexts import OutputStreamContext
+from procession.processors.hold_back import Piece, Released, StreamedText
 from procession.processors.text_blocks import TextBlocks
-
-if TYPE_CHECKING:
-    from procession.processors.contexts import OutputStreamContext
-    from procession.processors.text_guard import TextGuard
 
 __all__ = ["note_before", "taken"]
 
 
+class Judging(Protocol):
+    """
+    What is needed of a text guard.
+    """
+
+    strategy: str
+    enforces: bool
+    passes: bool
+
+    def reason(self, spans: Sequence[Span]) -> str:
+        """Say what was found, without showing it."""
+        ...
+
+    def metadata(self, spans: Sequence[Span]) -> object:
+        """Return what a tripwire says besides its reason."""
+        ...
+
+    def settle(self, ctx: HookContext[Any], pieces: Sequence[Piece], where: Mapping[str, Any]) -> bool:
+        """Do what the strategy says about a finding; returns whether the text is to be changed."""
+        ...
+
+    def joined(self, pieces: Iterable[Piece]) -> str:
+        """Join pieces, with the replacement of each that holds something."""
+        ...
+
+    def new_block(self) -> StreamedText:
+        """Return what is kept for a new block of streamed text."""
+        ...
+
+
 def taken(
-    guard: TextGuard,
+    guard: Judging,
     ctx: OutputStreamContext,
     block: StreamedText,
     released: Released,
