@@ -121,14 +121,57 @@ async def test_no_end_of_a_stream_loses_its_tail(last: Chunk, end: list[Chunk]) 
     assert "".join(texts(out)) == result.text == "see abc eva@exam"
 
 
+def two_blocks(*between: Chunk, starts: bool = True) -> list[Chunk]:
+    """Return two blocks of text with a match across their border."""
+    begin: list[Chunk] = [TextStart("0")] if starts else []
+    again: list[Chunk] = [TextStart("1")] if starts else []
+    return [
+        *begin, TextDelta("to eva@exam", "0"), TextEnd("0"), *between, *again, TextDelta("ple.net now", "1"), TextEnd("1"),
+        Finish("stop"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("starts", [True, False])
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("strategy", ["redact", "block", "filter"])
+async def test_blocks_that_follow_each_other_are_one_text(strategy: str, beside: bool, starts: bool) -> None:
+    """A match across the border of two blocks is neither shown nor kept: to guards, and behind them, they are one block."""
+    guards: list[Any] = [pii(strategy=strategy)]
+    if beside:
+        guards = [guards_of(side_by_side(*guards, pii(id="two", detection_types=["iban"])).commit(), id="both")]
+    out, result = await told(Model(two_blocks(starts=starts)), *guards)
+    shown = "".join(texts(out))
+    wanted = {"redact": "to [EMAIL] now", "block": "", "filter": ""}[strategy]
+    assert (result.status, result.text) == ("blocked" if strategy == "block" else "completed", wanted)
+    assert shown == wanted or (strategy == "block" and shown in "to ")
+    if strategy == "redact":
+        kinds = [chunk.type for chunk in out if chunk.type.startswith("text-") and chunk.type != "text-delta"]
+        assert kinds == (["text-start", "text-end"] if starts else ["text-end"])
+        assert [part.text for message in result.messages for part in message.parts] == [wanted]
+
+
 @pytest.mark.parametrize("strategy", ["redact", "block"])
-async def test_a_match_across_two_blocks_is_found_in_the_answer(strategy: str) -> None:
-    """The text of a step is read joined, so the finished answer is looked at across the borders of its blocks."""
-    chunks = [TextDelta("to eva@exam", "0"), TextEnd("0"), TextDelta("ple.net now", "1"), TextEnd("1"), Finish("stop")]
-    _, result = await told(Model(chunks), pii(strategy=strategy))
+async def test_a_match_across_blocks_that_are_parted_is_found_in_the_answer(strategy: str) -> None:
+    """What comes between two blocks parts them in the stream; the finished answer is looked at across their borders."""
+    _, result = await told(Model(two_blocks(SourceChunk(id="s", url="https://a.example"))), pii(strategy=strategy))
     assert (result.status, result.text) == (
         ("completed", "to [EMAIL] now") if strategy == "redact" else ("blocked", "")
     )
+
+
+@pytest.mark.parametrize("between", [ResponseMetadata(id="r"), None])
+async def test_the_end_of_a_block_comes_before_what_follows(between: Chunk | None) -> None:
+    """The end of a block waits for the next chunk only, and comes before it; at the end of a stream it comes last."""
+    stream = made(pii())
+    out: list[Chunk] = []
+    for chunk in [TextStart("0"), TextDelta("mail me", "0"), TextEnd("0"), *([between] if between else [])]:
+        out += await push(stream, chunk)
+    assert "text-end" not in [chunk.type for chunk in out]
+    out += await push(stream, SourceChunk(id="s", url="https://a.example"))
+    assert [chunk.type for chunk in out if chunk is not between][-2:] == ["text-end", "source"]
+    assert "".join(texts(out)) == "mail me"
+    rest = [*(await push(stream, TextDelta("x", "1"))), *(await push(stream, TextEnd("1"))), *(await stream.flush())]
+    assert [chunk.type for chunk in rest] == ["text-delta", "text-end"]
 
 
 async def test_what_passed_in_pieces_is_not_reported_again() -> None:

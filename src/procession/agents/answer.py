@@ -59,6 +59,10 @@ async def _answer_instead(state: LoopState, text: str) -> None:
         for out in await state.deliver(chunk):
             if isinstance(out, TextDelta):
                 said.append(out.text)
+    for out in await state.chain.flush() if state.chain is not None else ():
+        await state.send(out)
+        if isinstance(out, TextDelta):
+            said.append(out.text)
     step.text = "".join(said)
     step.finish_reason = state.finish_reason = "stop"
     if step.text:

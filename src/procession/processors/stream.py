@@ -22,6 +22,7 @@ from procession.messages.chunks import (
     Finish,
     TextDelta,
     TextEnd,
+    TextStart,
     ToolCall,
     ToolError,
     ToolOutput,
@@ -29,6 +30,7 @@ from procession.messages.chunks import (
     ToolResult,
 )
 from procession.messages.message_list import MessageList
+from procession.processors.block_joiner import BlockJoiner
 from procession.processors.block_order import BlockOrder, Pushed
 from procession.processors.guard_group import GuardGroup
 from procession.processors.nested_stream import NestedStreams
@@ -67,7 +69,10 @@ class StreamChain(BlockOrder):
         self.fast: Callable[[Chunk], Pushed] | None = (
             self._fast if direct and len(self._plain) == len(self.items) else None
         )
-        self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else self._push
+        joins = any(isinstance(item, ProcessorItem) and item.defers for item in self.items)
+        self._joiner = BlockJoiner() if joins else None
+        push = self._push if self._joiner is None else self._push_joined
+        self.push: Callable[..., Awaitable[Pushed]] = self._push_directly if direct else push
         """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
         self._nested: NestedStreams | None = None
         """The streams of agents that tools run, once there was one."""
@@ -79,9 +84,7 @@ class StreamChain(BlockOrder):
         self.payload.step_number = step_number
         self.payload.steps = steps
         self.payload.retry_count = retry_count
-        self._open.clear()
-        if self._nested is not None:
-            self._nested.clear()
+        self._forget()
         for item in self.items:
             item.begin(self.payload)
 
@@ -89,12 +92,38 @@ class StreamChain(BlockOrder):
         """
         Drop what processors hold back: the attempt it belongs to was rejected.
         """
-        self._open.clear()
+        self._forget()
         self._late.clear()
-        if self._nested is not None:
-            self._nested.clear()
         for item in self.items:
             item.discard()
+
+    def _forget(self) -> None:
+        self._open.clear()
+        if self._joiner is not None:
+            self._joiner.clear()
+        if self._nested is not None:
+            self._nested.clear()
+
+    async def _push_joined(self, chunk: Chunk, sender: str | None = None) -> Pushed:
+        """
+        Do what ``_push`` does where blocks that follow each other are one text.
+        """
+        joiner = self._joiner
+        assert joiner is not None
+        kind = type(chunk)
+        if not joiner.active and kind is not TextStart and kind is not TextEnd:
+            if kind is not TextDelta or self._late:
+                return await self._push(chunk, sender)
+            self._open.add(chunk.id)  # type: ignore[attr-defined]
+            said: list[Chunk] = []
+            await run_items(self.items, 0, chunk, said, sender)
+            return said[0] if len(said) == 1 else said or None
+        if sender is not None:
+            return await self._push(chunk, sender)
+        out: list[Chunk] = []
+        for each in joiner.take(chunk, self._open):
+            _add(out, await self._push(each))
+        return out[0] if len(out) == 1 else out or None
 
     async def _push(self, chunk: Chunk, sender: str | None = None) -> Pushed:
         out: list[Chunk] = []
@@ -128,6 +157,9 @@ class StreamChain(BlockOrder):
         Return what processors still hold back, each passed through those after it.
         """
         out: list[Chunk] = []
+        end = self._joiner.end() if self._joiner is not None else None
+        if end is not None:
+            _add(out, await self._push(end))
         await self._end_all(None, out)
         return out
 
@@ -180,3 +212,10 @@ class StreamChain(BlockOrder):
                 chunk = out
                 for_all = type(chunk) is not DataChunk
         return chunk
+
+
+def _add(out: list[Chunk], pushed: Pushed) -> None:
+    if isinstance(pushed, list):
+        out += pushed
+    elif pushed is not None:
+        out.append(pushed)
