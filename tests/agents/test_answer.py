@@ -9,6 +9,7 @@ from tests.agents.kit import COST, HOOKS, WAYS, ask, at, counted_tool, list_of, 
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import Finish, StepFinish, TextDelta, TextEnd, TextStart
+from procession.processors.guardrails.pii import PIIDetector
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 
@@ -133,3 +134,13 @@ async def test_an_answer_to_the_whole_turn(way: str) -> None:
     result = (await ask(agent, way)).result
     assert (result.status, result.text, result.final_text) == ("completed", "Ask a doctor.", "Ask a doctor.")
     assert "secret" not in str(result.messages)
+
+
+@both_ways
+async def test_a_guard_lets_go_of_an_answer_that_is_given(way: str) -> None:
+    """What a text guard holds back of an answer in the model's place is part of it: in the result, and to a reader."""
+    give = at("process_output_step", lambda ctx: ctx.replace_response("mail eva@example.net or eva"))
+    guard = PIIDetector(redaction="placeholder", phase="output")
+    seen = await ask(Agent("bot", model=FakeModel("x"), output_processors=[guard, give]), way)
+    assert seen.result.final_text == "mail [EMAIL] or eva"
+    assert seen.chunks.text.endswith("mail [EMAIL] or eva")
