@@ -9,7 +9,7 @@ import binascii
 __all__ = ["media_type_of"]
 
 _SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\x89PNG\r\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
