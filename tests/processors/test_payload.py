@@ -55,6 +55,10 @@ def test_payloads_can_be_forked(hook: str) -> None:
     fork.message_list.add("more")
     assert (payload.phase, fork.phase) == (hook, hook)
     assert len(fork.message_list) == len(payload.message_list) + 1
+    said = [name for base in type(payload).__mro__ for name in getattr(base, "__slots__", ()) if name != "message_list"]
+    assert "step_number" in said
+    assert all(getattr(fork, name) is getattr(payload, name) for name in said)
+    assert not hasattr(fork, "__dict__")
 
 
 @pytest.mark.parametrize("hook", HOOKS)

@@ -8,7 +8,6 @@ field by field.  Conditions and maps of a processor workflow are given the paylo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar
 
 from procession.errors import MergeConflict
@@ -35,7 +34,13 @@ class HookPayload:
     by_key: ClassVar[tuple[str, ...]] = ()
     """Those of them that are put together key by key where they are mappings."""
 
+    fields: ClassVar[tuple[str, ...]] = ()
+    """All of them, those of the class above it included."""
+
     __slots__ = ("message_list", "retry_count", "step_number", "steps")
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = tuple(name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ()))
 
     def __init__(
         self,
@@ -68,7 +73,10 @@ class HookPayload:
         """
         Return a copy whose message list may change without this one.
         """
-        made = copy(self)
+        cls = type(self)
+        made = cls.__new__(cls)
+        for field in cls.fields:
+            setattr(made, field, getattr(self, field))
         made.message_list = self.message_list.fork()
         return made
 
