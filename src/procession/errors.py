@@ -249,6 +249,10 @@ class ProcessorError(RunError):
         self.processor_id = processor_id
         self.hook = hook
 
+    def __str__(self) -> str:
+        where = f" (at {self.path})" if self.path else ""
+        return f"{self.message}{where} (hint: {self.hint})" if self.hint else f"{self.message}{where}"
+
 
 class ConditionError(RunError):
     """

@@ -80,6 +80,18 @@ async def test_any_of_several_conditions(way: str) -> None:
 
 
 @both_ways
+async def test_no_condition_at_all(way: str) -> None:
+    """``stop_when=[]`` of a call switches off the agent's; an agent may have none."""
+
+    def always(steps: Sequence[AgentStep]) -> bool:
+        return True
+
+    assert (await ask(looking(stop_when=always), way)).result.text == "0 "
+    assert (await ask(looking(stop_when=always), way, stop_when=[])).result.text == "0 done"
+    assert (await ask(looking(stop_when=[]), way)).result.text == "0 done"
+
+
+@both_ways
 async def test_a_condition_that_raises(way: str) -> None:
     """A condition that raises fails the run with an error that names it."""
 

@@ -135,10 +135,10 @@ async def test_a_request_may_not_return_anything_else(returned: Any) -> None:
     assert '"prompt"' in str(error.hint)
 
 
-async def test_what_llm_response_returns_is_ignored() -> None:
-    """``process_llm_response`` looks; it may edit messages, and its return means nothing."""
-    payload = await passed(payload_of("process_llm_response"), at("process_llm_response", lambda ctx: "x"))
-    assert ids(payload.message_list) == ["c", "m", "u", "a"]
+async def test_llm_response_returns_nothing() -> None:
+    """``process_llm_response`` looks, and may edit messages; what it returns would mean nothing, and is refused."""
+    fault = await refused("process_llm_response", lambda ctx: "x")
+    assert fault.message == "process_llm_response returned str, which means nothing there"
 
 
 @pytest.mark.parametrize("value", ["hidden", None, {"a": 1}])

@@ -39,8 +39,7 @@ async def fall_back(state: LoopState, error: ModelError) -> bool:
     step = AgentStep(state.step_number, state.response_id)
     state.attempt = Attempt(using, step, state.messages.get_by_id(state.response_id))
     state.attempt.is_fallback = True
-    if state.chain is not None:
-        state.chain.begin(step_number=state.step_number, steps=state.seen_steps(), retry_count=state.retries)
+    state.begin_chunks()
     return True
 
 

@@ -20,7 +20,7 @@ from procession.messages.message import SystemMessage
 from procession.messages.message_list import SystemInput
 from procession.messages.shapes import is_sequence, yields
 from procession.models.model import ToolChoice
-from procession.processors.apply import NAMES_HINT, fault_of_names
+from procession.processors.apply import CHOICE_HINT, NAMES_HINT, fault_of_names, is_choice
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
@@ -61,7 +61,7 @@ class SharedOptions(TypedDict, total=False):
     provider_options: Mapping[str, Any] | None
     max_steps: int | None
     stop_when: Condition | Sequence[Condition] | None
-    """Called with the accepted steps where another one would follow: whether the run ends there; any of several."""
+    """Called with the accepted steps where another one would follow: whether the run ends there; any of several, none in ``[]``."""
     max_processor_retries: int | None
     """How often processors may send a step back; ``None`` is never."""
     guard_mode: GuardMode | None
@@ -165,10 +165,6 @@ def _is_tools(value: Any) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, (str, bytes))
 
 
-def _is_choice(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str) and value in ("auto", "none", "required"))
-
-
 def _is_system(value: Any) -> bool:
     return isinstance(value, (str, SystemMessage, Mapping)) or is_sequence(value)
 
@@ -186,7 +182,7 @@ def _is_signal(value: Any) -> bool:
 
 
 def _is_condition(value: Any) -> bool:
-    return _is_callback(value) or (is_sequence(value) and len(value) > 0 and all(map(_is_callback, value)))
+    return _is_callback(value) or (is_sequence(value) and all(map(_is_callback, value)))
 
 
 def _is_condition_or_none(value: Any) -> bool:
@@ -242,7 +238,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "context": _ELSEWHERE,
     "tools": _TOOLS,
     "require_tool_approval": _APPROVER,
-    "tool_choice": _Rule(_is_choice, '"auto", "none", "required", or {"type": "tool", "tool_name": "search"}'),
+    "tool_choice": _Rule(is_choice, CHOICE_HINT),
     "active_tools": _Rule(_is_names, NAMES_HINT),
     "model_settings": _MAPPING,
     "provider_options": _MAPPING,

@@ -155,6 +155,7 @@ class LoopState:
         "system",
         "system_seen",
         "tripwire",
+        "turns",
         "written",
     )  # fmt: skip
 
@@ -189,6 +190,8 @@ class LoopState:
         self.steps: list[AgentStep] = []
         self.rejected: list[AgentStep] = []
         self.step_number = 0
+        self.turns = 0
+        """How often the loop has turned."""
         self.retries = 0
         """Attempts of this step so far that were sent back, whatever caused them (D16)."""
         self.api_retries = 0
@@ -289,9 +292,17 @@ class LoopState:
         if self.fallen:
             using = using.replace(model=using.fallbacks[self.fallen - 1])
         attempt = self.attempt = Attempt(using, step, self.messages.get_by_id(self.response_id))
-        if self.chain is not None:
-            self.chain.begin(step_number=self.step_number, steps=self.seen_steps(), retry_count=self.retries)
+        self.begin_chunks()
         return attempt
+
+    def begin_chunks(self) -> None:
+        """
+        Tell the stream's processors that another turn of the loop begins.
+        """
+        if self.chain is not None:
+            number, steps = self.step_number, self.seen_steps()
+            self.chain.begin(step_number=number, steps=steps, retry_count=self.retries, turn=self.turns)
+        self.turns += 1
 
     def mark_border(self) -> None:
         """

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from procession.agents.structured.output import StructuredOutput, structured_output
 from procession.agents.toolset import tools_by_name
 from procession.processors.payloads import InputStepPayload
 
@@ -15,7 +16,7 @@ __all__ = ["StepPayload"]
 
 class StepPayload(InputStepPayload):
     """
-    Of ``process_input_step``: the ``tools`` that it returns are read as an agent's own.
+    Of ``process_input_step``: the ``tools`` and the output that it returns are read as an agent's own.
     """
 
     __slots__ = ()
@@ -26,3 +27,12 @@ class StepPayload(InputStepPayload):
         Return tools by name; agents and workflows become tools.
         """
         return tools_by_name(given)
+
+    @staticmethod
+    def read_output(given: Any) -> StructuredOutput | None:
+        """
+        Return what the answer is to be.
+
+        Raises ``DefinitionError`` for what is no schema.
+        """
+        return structured_output(given)

@@ -373,7 +373,7 @@ def _as_system(message: SystemInput, tag: str | None) -> SystemMessage:
         if isinstance(incoming, SystemMessage):
             return _as_system(incoming, tag)
         return SystemMessage(incoming.message.text, tag)
-    raise MessageError(f"{message!r} is no system message", hint="give a text or a SystemMessage")
+    raise MessageError(f"{type(message).__name__} is no system message", hint="give a text or a SystemMessage")
 
 
 def _by_tag(messages: Iterable[SystemMessage]) -> tuple[SystemMessage, ...]:

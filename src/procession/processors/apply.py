@@ -21,13 +21,15 @@ from procession.processors.protocols import option
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
-__all__ = ["NAMES_HINT", "apply_result", "fault_of_names"]
+__all__ = ["CHOICE_HINT", "NAMES_HINT", "apply_result", "fault_of_names", "is_choice"]
 
 _INPUT_SIDE = frozenset({Hook.INPUT, Hook.INPUT_STEP})
 _SETTINGS = ("tool_choice", "active_tools", "structured_output")
 _MERGED = ("provider_options", "model_settings")
 NAMES_HINT = 'give names of tools: ["search"], [] for none, None for all'
 _OVERRIDES = frozenset({"model", "tools", "messages", "message_list", "system_messages", *_SETTINGS, *_MERGED})
+_SYSTEM = "give a list of texts or of system messages"
+CHOICE_HINT = '"auto", "none", "required", or {"type": "tool", "tool_name": "search"}'
 _EXPECTED = "return None, ctx.message_list, a list of messages, or a dict of messages and system_messages"
 
 
@@ -63,8 +65,7 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
                 hint=_EXPECTED,
             )
         _apply_messages(ctx, payload, result.get("messages"))
-        if result.get("system_messages") is not None:
-            messages.replace_system(result["system_messages"])
+        _apply_system(messages, payload, result.get("system_messages"))
     elif is_sequence(result):
         try:
             _apply_list(ctx, payload, result)
@@ -75,6 +76,28 @@ def _apply_messages(ctx: HookContext[Any], payload: Any, result: Any) -> None:
             ) from fault
     else:
         raise MessageError(f"{payload.phase} returned {type(result).__name__}", hint=_EXPECTED)
+
+
+def _apply_system(messages: MessageList, payload: Any, given: Any) -> None:
+    if given is None:
+        return
+    if not is_sequence(given):
+        raise MessageError(f"{payload.phase} returned system_messages={type(given).__name__}", hint=_SYSTEM)
+    try:
+        messages.replace_system(given)
+    except MessageError as fault:
+        raise MessageError(
+            f"{payload.phase} returned system_messages with a fault in it: {fault.message}", hint=_SYSTEM
+        ) from fault
+
+
+def _output_of(payload: Any, given: Any) -> Any:
+    try:
+        return payload.read_output(given)
+    except DefinitionError as fault:
+        raise MessageError(
+            f"{payload.phase} returned structured_output={type(given).__name__}: {fault.message}", hint=fault.hint
+        ) from fault
 
 
 def _names(keys: Collection[Any]) -> str:
@@ -123,8 +146,8 @@ def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, A
         if given is not None and not fits(given):
             raise MessageError(f"process_input_step returned {name}={type(given).__name__}", hint=hint)
     tools = _tools_of(payload, result["tools"]) if "tools" in result else None
-    if "system_messages" in result and result["system_messages"] is not None:
-        payload.message_list.replace_system(result["system_messages"])
+    output = _output_of(payload, result.get("structured_output"))
+    _apply_system(payload.message_list, payload, result.get("system_messages"))
     _apply_messages(ctx, payload, result["messages"] if "messages" in result else result.get("message_list"))
     if result.get("model") is not None:
         payload.model = resolve_model(result["model"])
@@ -132,10 +155,17 @@ def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, A
         payload.tools = tools
     for name in _SETTINGS:
         if name in result:
-            setattr(payload, name, result[name])
+            setattr(payload, name, output if name == "structured_output" else result[name])
     for name in _MERGED:
         if result.get(name) is not None:
             setattr(payload, name, _merged(getattr(payload, name), result[name]))
+
+
+def is_choice(value: Any) -> bool:
+    """
+    Whether *value* says which tools a model may call.
+    """
+    return is_form(value) or (isinstance(value, str) and value in ("auto", "none", "required"))
 
 
 def _is_model(value: Any) -> bool:
@@ -144,6 +174,7 @@ def _is_model(value: Any) -> bool:
 
 _MAPPING = "give a mapping of names to values"
 _FITS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "tool_choice": (is_choice, CHOICE_HINT),
     "model": (_is_model, 'give a model, or the name of one, such as "openai/gpt-5-mini"'),
     "provider_options": (is_form, _MAPPING),
     "model_settings": (is_form, _MAPPING),
@@ -255,6 +286,11 @@ def _apply_chunk(ctx: HookContext[Any], payload: Any, result: Any) -> None:
 
 
 def _apply_response(ctx: HookContext[Any], payload: Any, result: Any) -> None:
+    if result is not None and result is not payload.message_list:
+        raise MessageError(
+            f"{payload.phase} returned {type(result).__name__}, which means nothing there",
+            hint="return nothing: change ctx.messages, or decide with ctx.abort() or ctx.replace_response()",
+        )
     if ctx.drafts is not None:
         _apply_edits(ctx, payload)
 

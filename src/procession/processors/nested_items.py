@@ -94,7 +94,7 @@ class _NestedItem(Item):
         lane = self._lanes.get(calls)
         if lane is None:
             outer = self._outer
-            lane = self._lanes[calls] = _Lane(outer.caller, outer.payload, outer.scope)
+            lane = self._lanes[calls] = _Lane(outer.caller, outer.payload, outer.scope, outer.path)
         out = lane.apply(inner, sender)
         if lane.is_async:
             out = await cast("Awaitable[Chunk | None]", out)
@@ -112,8 +112,8 @@ class _Lane(ProcessorItem):
 
     __slots__ = ()
 
-    def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
-        super().__init__(caller, payload, scope)
+    def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope, path: str) -> None:
+        super().__init__(caller, payload, scope, path)
         look, waits = _look(caller.owner)
         if look is None:
             return

@@ -98,6 +98,15 @@ class InputStepPayload(HookPayload):
         """
         return None
 
+    @staticmethod
+    def read_output(given: Any) -> Any:
+        """
+        Return what a hook *gave* as the structured output.
+
+        Raises ``DefinitionError`` for what is none.
+        """
+        return given
+
 
 class LLMRequestPayload(HidingPayload):
     """
@@ -168,11 +177,13 @@ class OutputStreamPayload(HookPayload):
 
     hook = Hook.OUTPUT_STREAM
     changeable = ("chunk",)
-    __slots__ = ("chunk",)
+    __slots__ = ("chunk", "turn")
 
     def __init__(self, message_list: MessageList, *, chunk: Chunk | None = None, **where: Any) -> None:
         super().__init__(message_list, **where)
         self.chunk = chunk
+        self.turn: int | None = None
+        """Which turn of the agent's loop it is, from 0, those counted that were sent back; ``None`` outside of it."""
 
     def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         if any(value is None for value in changed.values()):  # removing is stricter than changing

@@ -77,10 +77,11 @@ class StreamChain(BlockOrder):
         self._nested: NestedStreams | None = None
         """The streams of agents that tools run, once there was one."""
 
-    def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int) -> None:
+    def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int, turn: int | None = None) -> None:
         """
-        Tell the processors which step the coming chunks belong to.
+        Tell the processors which step the coming chunks belong to, and which *turn* of the agent's loop it is.
         """
+        self.payload.turn = turn
         self.payload.step_number = step_number
         self.payload.steps = steps
         self.payload.retry_count = retry_count

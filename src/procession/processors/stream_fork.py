@@ -113,6 +113,7 @@ class ForkItem(Item):
             arm.payload.step_number = payload.step_number
             arm.payload.steps = payload.steps
             arm.payload.retry_count = payload.retry_count
+            arm.payload.turn = payload.turn
             for item in arm.items:
                 item.begin(arm.payload)
 

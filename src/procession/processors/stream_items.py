@@ -156,9 +156,11 @@ class ProcessorItem(Item):
     One processor: its context serves the whole run.
     """
 
-    __slots__ = ("_block", "_guards", "_keeps", "caller", "ctx", "defers", "method", "payload", "scope", "takes_data")
+    __slots__ = (
+        "_block", "_guards", "_keeps", "caller", "ctx", "defers", "method", "path", "payload", "scope", "takes_data",
+    )  # fmt: skip
 
-    def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope) -> None:
+    def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope, path: str) -> None:
         owner = caller.owner
         super().__init__(
             is_async=caller.is_async[Hook.OUTPUT_STREAM],
@@ -173,6 +175,8 @@ class ProcessorItem(Item):
         self._guards = guards(owner)
         self.payload = payload
         self.scope = scope
+        self.path = path
+        """Where it stands in its list, as an error says."""
         self._block: str | None = None
         self.defers = False
         """Whether its verdicts wait until those behind it have looked at the text before the match."""
@@ -379,8 +383,10 @@ class ProcessorItem(Item):
         return held
 
     def _failed(self, error: BaseException) -> NoReturn:
+        turn = self.payload.turn
+        step = f"step[{turn}]/" if turn is not None else ""
         try:
-            self.caller.failure(self.ctx, error)
+            self.caller.failure(self.ctx, error, f"{step}{Hook.OUTPUT_STREAM.value}/{self.path}")
         finally:
             self.ctx.verdict = None
 

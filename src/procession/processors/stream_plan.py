@@ -55,19 +55,22 @@ def stream_plan(workflow: Workflow[Any, Any] | None) -> StreamPlan | None:
     """
     if workflow is None or STREAM not in workflow.as_step().hooks:
         return None
-    return StreamPlan(_sequence(workflow))
+    return StreamPlan(_sequence(workflow, ""))
 
 
-def _sequence(workflow: Workflow[Any, Any]) -> list[Make]:
+def _sequence(workflow: Workflow[Any, Any], path: str) -> list[Make]:
+    """
+    Return what makes the links of *workflow*, whose nodes have paths that begin with *path*.
+    """
     makers: list[Make] = []
     nodes = workflow.nodes
     for index, node in enumerate(nodes):
         following = nodes[index + 1] if index + 1 < len(nodes) else None
         before = nodes[index - 1] if index else None
         if isinstance(node, StepNode):
-            makers += _step(node)
+            makers += _step(node, path)
         elif isinstance(node, (ParallelNode, BranchNode)):
-            makers += _fork(node, following if isinstance(following, MapNode) else None)
+            makers += _fork(node, following if isinstance(following, MapNode) else None, path)
         elif isinstance(node, MapNode):
             if not isinstance(before, (ParallelNode, BranchNode)):
                 makers.append(_map(node, workflow))
@@ -79,18 +82,18 @@ def _sequence(workflow: Workflow[Any, Any]) -> list[Make]:
     return makers
 
 
-def _step(node: StepNode) -> list[Make]:
+def _step(node: StepNode, path: str = "") -> list[Make]:
     step = node.step
     if STREAM not in step.hooks or (node.on is not None and STREAM not in node.on):
         return []
     if is_workflow(step.body):
-        return _sequence(step.body)
-    return [_processor(step.owner)]
+        return _sequence(step.body, f"{path}{node.id}/")
+    return [_processor(step.owner, f"{path}{node.id}")]
 
 
-def _processor(owner: Any) -> Make:
+def _processor(owner: Any, path: str) -> Make:
     caller = HookCaller(owner)
-    return lambda payload, scope: ProcessorItem(caller, payload, scope)
+    return lambda payload, scope: ProcessorItem(caller, payload, scope, path)
 
 
 def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
@@ -103,14 +106,14 @@ def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
     return lambda payload, scope: MapItem(node.id, function, payload)
 
 
-def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None) -> list[Make]:
+def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None, path: str) -> list[Make]:
     arms: list[tuple[StepNode, Callable[[Any], Any] | None]] = (
         [(arm, None) for arm in node.arms]
         if isinstance(node, ParallelNode)
         else [(arm.node, arm.condition) for arm in node.arms]
     )
     if node.merge == "chain" and chosen is None and isinstance(node, ParallelNode):
-        return [make for arm, _ in arms for make in _step(arm)]
+        return [make for arm, _ in arms for make in _step(arm, path)]
     guards: list[Any] = []
     if chosen is None and isinstance(node, ParallelNode):
         alone = {arm.id: _only_guards(arm) for arm, _ in arms}
@@ -120,9 +123,10 @@ def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None) -> list[Make]
             _check_holders(node, [arm for arm, _ in arms])
     makers: list[Make] = []
     if any(_step(arm) for arm, _ in arms) or isinstance(node, BranchNode):
-        makers.append(_fork_maker(node, arms, chosen))
+        makers.append(_fork_maker(node, arms, chosen, path))
     if guards:
-        makers.append(_processor(guards[0] if len(guards) == 1 else GuardGroup(guards)))
+        group = guards[0] if len(guards) == 1 else GuardGroup(guards)
+        makers.append(_processor(group, f"{path}processor:{group.id}"))
     return makers
 
 
@@ -170,11 +174,12 @@ def _fork_maker(
     node: ParallelNode | BranchNode,
     arms: list[tuple[StepNode, Callable[[Any], Any] | None]],
     chosen: MapNode | None,
+    path: str,
 ) -> Make:
-    compiled = [(arm.step.id, _step(arm), condition, _redacts(arm)) for arm, condition in arms]
+    compiled = [(arm.step.id, _step(arm, path), condition, _redacts(arm)) for arm, condition in arms]
     branch = node if isinstance(node, BranchNode) else None
     default = branch.default if branch is not None else None
-    compiled_default = (default.step.id, _step(default), _redacts(default)) if default is not None else None
+    compiled_default = (default.step.id, _step(default, path), _redacts(default)) if default is not None else None
     choose = _chooser(chosen.function) if chosen is not None else None
 
     def make(payload: OutputStreamPayload, scope: RequestScope) -> Item:
