@@ -152,3 +152,12 @@ async def test_process_llm_response_may_return_its_own_list(way: str) -> None:
     """The list that it was given is no change, as everywhere."""
     guard = at("process_llm_response", lambda ctx: ctx.message_list)
     assert (await ask(Agent("bot", model=FakeModel("x"), input_processors=[guard]), way)).result.text == "x"
+
+
+@both_ways
+async def test_one_chunk_for_one_chunk(way: str) -> None:
+    """A hook of the stream that returns a list of chunks is refused, and told what it may return."""
+    guard = at("process_output_stream", lambda ctx: [ctx.chunk, ctx.chunk])
+    error = await failure(Agent("bot", model=FakeModel("x"), output_processors=[guard]), way)
+    assert "process_output_stream returned list" in error.message
+    assert "another chunk in its place" in str(error)

@@ -185,6 +185,12 @@ class OutputStreamPayload(HookPayload):
         self.turn: int | None = None
         """Which turn of the agent's loop it is, from 0, those counted that were sent back; ``None`` outside of it."""
 
+    def place_of(self, path: str) -> str:
+        """
+        Return where in the run the processor at *path* of its list stands, as an error says.
+        """
+        return f"{f'step[{self.turn}]/' if self.turn is not None else ''}{self.phase}/{path}"
+
     def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         if any(value is None for value in changed.values()):  # removing is stricter than changing
             return None

@@ -383,10 +383,8 @@ class ProcessorItem(Item):
         return held
 
     def _failed(self, error: BaseException) -> NoReturn:
-        turn = self.payload.turn
-        step = f"step[{turn}]/" if turn is not None else ""
         try:
-            self.caller.failure(self.ctx, error, f"{step}{Hook.OUTPUT_STREAM.value}/{self.path}")
+            self.caller.failure(self.ctx, error, self.payload.place_of(self.path))
         finally:
             self.ctx.verdict = None
 

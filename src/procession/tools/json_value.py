@@ -34,8 +34,8 @@ def json_value(value: Any) -> Any:
     """
     Return *value* as JSON can say it; what JSON knows already stays the same object.
 
-    Tuples, sets and other collections become lists, enums their values, models and dataclasses mappings, dates and
-    times text in ISO format, bytes the text that they encode, and all else what ``str`` says of it.
+    Tuples, other sequences, sets and a mapping's values become lists, enums their values, models and dataclasses
+    mappings, dates and times text in ISO format, bytes the text that they encode, and all else what ``str`` says of it.
 
     Raises ``InputError`` for bytes that are no text, for what is nested without end, and for what is still to be read
     or awaited, such as a generator.
