@@ -286,3 +286,26 @@ async def test_a_hard_stop_outranks_a_retry_in_parallel(way: str) -> None:
     both = create_workflow("both", kind="processor").parallel([again, never], on_block="wait").commit()
     agent = Agent("parrot", model=FakeModel("x"), max_processor_retries=3, output_processors=[both])
     assert (await ask(agent, way)).tripwire.processor_id == "never"
+
+
+@both_ways
+@pytest.mark.parametrize("kind", ["step-start", "text-delta", "tool-call", "tool-result", "step-finish"])
+async def test_any_chunk_of_a_step_may_send_it_back(way: str, kind: str) -> None:
+    """A verdict at whichever chunk of a step, its end included, is honoured as often as the budget allows."""
+    left = [2]
+
+    def act(ctx: Any) -> Any:
+        if ctx.chunk.type == kind and left[0]:
+            left[0] -= 1
+            ctx.abort("too short", retry=True)
+        return ctx.chunk
+
+    tool, _ = counted_tool()
+    attempts = [say(f"wrong {number}") + call_tool("lookup") for number in range(2)]
+    model = FakeModel([*attempts, say("good") + call_tool("lookup"), "done"])
+    guard = at("process_output_stream", act)
+    agent = Agent("parrot", model=model, tools=[tool], output_processors=[guard], max_processor_retries=2)
+    seen = await ask(agent, way)
+    assert (seen.result.status, seen.result.text, len(seen.result.rejected)) == ("completed", "gooddone", 2)
+    assert [chunk.reason for chunk in seen.chunks.of(StepFinish)] == ["retry", "retry", "tool-calls", "stop"]
+    assert all("wrong" not in str(request.messages) for request in model.requests)

@@ -150,7 +150,9 @@ async def test_the_text_of_a_hooks_exception_stays_with_its_cause() -> None:
     agent = Agent("x", model=FakeModel(["ok"]), input_processors=[at("process_input", act)])
     with pytest.raises(ProcessorError) as caught:
         await agent.generate("hi")
-    assert str(caught.value) == "processor 'guard' failed in process_input: ValueError (at process_input/processor:guard)"
+    assert (
+        str(caught.value) == "processor 'guard' failed in process_input: ValueError (at process_input/processor:guard)"
+    )
     assert str(caught.value.__cause__) == "the text was eva@example.net"
     sent: list[Chunk] = []
     async with agent.stream("hi") as stream:

@@ -21,12 +21,14 @@ FEEDBACK = (
 """The wording is part of the contract (D15)."""
 
 
-async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool = False) -> bool:
+async def send_back(
+    state: LoopState, verdict: TripwireInfo | None, *, own: bool = False, at_its_end: bool = False
+) -> bool:
     """
     Roll the attempt back and make ready for another; return whether the budget allowed it.
 
     *verdict* is a processor's, or ``None`` after a failed model call, which has a budget of its own; *own* leaves that
-    one alone.
+    one alone.  *at_its_end* is for a verdict on the step's own ``step-finish``: that it is sent back is not judged again.
     """
     attempt = state.attempt
     if attempt is None:
@@ -40,7 +42,8 @@ async def send_back(state: LoopState, verdict: TripwireInfo | None, *, own: bool
     attempt.step.tripwire = verdict
     if verdict is not None:
         usage = attempt.step.usage
-        await reject(state, attempt, usage, verdict.reason, verdict.processor_id, verdict.metadata)
+        who = (verdict.reason, verdict.processor_id, verdict.metadata)
+        await reject(state, attempt, usage, *who, at_its_end=at_its_end)
         return True
     if own:
         state.own_retries += 1
@@ -57,13 +60,16 @@ async def reject(
     reason: str | None = None,
     processor_id: str | None = None,
     metadata: Any = None,
+    *,
+    at_its_end: bool = False,
 ) -> None:
     """
     Roll an attempt back, and tell the reader to drop what was shown of it: its text, what it cost, and who wants that.
     """
     text = attempt.collector.text
     state.roll_back(attempt)
-    await state.deliver(StepFinish("retry", True, text, usage, state.response_id, reason, processor_id, metadata))
+    told_reader = state.send if at_its_end else state.deliver
+    await told_reader(StepFinish("retry", True, text, usage, state.response_id, reason, processor_id, metadata))
     if state.on_step_finish is not None:
         await told("on_step_finish", state.on_step_finish, attempt.step)
 

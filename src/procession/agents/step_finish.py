@@ -8,6 +8,7 @@ from procession.agents.answer import answered
 from procession.agents.callbacks import Callback, Iteration, after_iteration, is_met, tell_after, told
 from procession.agents.hook_steps import run_hook
 from procession.agents.output import AgentStep, TurnResult
+from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
 from procession.agents.step_texts import refresh_texts
@@ -17,6 +18,7 @@ from procession.ids import new_id
 from procession.messages.chunks import Finish, StepFinish
 from procession.messages.parts import StepStartPart
 from procession.processors.payloads import OutputResultPayload
+from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
 __all__ = ["continues", "finish_resumed", "finish_run", "finish_step", "output_result"]
@@ -46,7 +48,7 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if settings.on_iteration_complete is not None and not failed:
         await _ask_to_go_on(state, settings.on_iteration_complete, step)
     if state.heard:
-        await state.deliver(StepFinish(reason, not state.finished, text, step.usage, state.response_id))
+        await _deliver_end(state, StepFinish(reason, not state.finished, text, step.usage, state.response_id), failed)
     state.accept()
     if state.on_step_finish is not None:
         if failed:  # the model's error stands
@@ -56,6 +58,16 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if state.scope.replacement is not None:  # given where the step's end passed the stream
         await answered(state)
     return state
+
+
+async def _deliver_end(state: LoopState, end: StepFinish, failed: bool) -> None:
+    try:
+        await state.deliver(end)
+    except Tripwire as verdict:
+        if failed or not (verdict.info.retry and await send_back(state, verdict.info, at_its_end=True)):
+            raise
+        state.finished = False
+        raise Bail(state) from None
 
 
 async def _ask_to_go_on(state: LoopState, callback: Callback, step: AgentStep) -> None:
