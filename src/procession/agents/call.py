@@ -111,6 +111,7 @@ class Call:
             ended = await end_aborted(state, self.agent.runtime, unseen)
             if ended is not None and ended.status != "success":
                 outcome, aborted = ended, False
+        close_ports(state)  # nothing is written behind the last chunk (D13)
         error: ProcessionError | None = state.error
         status: AgentStatus = "failed" if error is not None else "completed"
         saved: Outcome = "model_failed" if error is not None else "completed"
@@ -175,15 +176,10 @@ class Call:
         Drive the loop and return how it ended.
         """
         state = self.state
-        given = self.options.get("abort_signal")
+        given = self.options.get("abort_signal")  # or it ends with its stream, or by a later call on its thread
+        state.stoppable = given is not None or state.emit is not None or self.options.get("thread") is not None
         run = self._driving = self.agent.runtime.create_run(
-            self.loop,
-            scope=state.scope,
-            detail=False,
-            replay=False,
-            sparse=True,
-            # by its signal, with its stream, or by a later call on its thread
-            cancellable=given is not None or state.emit is not None or self.options.get("thread") is not None,
+            self.loop, scope=state.scope, detail=False, replay=False, sparse=True, cancellable=state.stoppable
         )
         if self._cut is not None:
             self.abort(self._cut)

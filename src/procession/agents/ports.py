@@ -2,8 +2,9 @@
 Ports: what lower rooms may ask of the loop that goes on, by name in the request's scope.
 
 They refer to the loop's state, which refers to the scope.  A run that has ended takes them away again: nobody answers
-any more, and what a run that completes was made of is gone with its last user, without waiting for the garbage
-collector.  (Of one that a hook has stopped the verdict still refers to where it was raised.)
+any more, nothing is written behind the last chunk, and what a run that completes was made of is gone with its last user,
+without waiting for the garbage collector.  (Of one that a hook has stopped the verdict still refers to where it was
+raised.)
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from procession.messages.signal import SentSignal, is_transient, read_signal, si
 from procession.processors.hooks import Hook
 from procession.processors.payload import HookPayload
 from procession.processors.payloads import APIErrorPayload, InputStepPayload
+from procession.steps.left import is_left_behind
 
 __all__ = ["send_signal"]
 
@@ -29,11 +30,13 @@ async def send_signal(state: LoopState, payload: HookPayload, form: Any, process
     Put a signal behind everything said so far, tell the reader of the stream, and return it.
 
     Where an answer is yet to come, the one so far is sealed, so that what follows stands behind the signal.  A transient
-    signal takes the place of its earlier copies.
+    signal takes the place of its earlier copies.  What was left behind sends it to nobody.
 
     Raises ``MessageError`` for what is no signal.
     """
     signal = read_signal(form)
+    if is_left_behind():
+        return signal
     message = signal.as_message()
     messages = payload.message_list
     if payload.hook in _BEFORE_AN_ANSWER:

@@ -148,6 +148,7 @@ class LoopState:
         "started",
         "step_number",
         "step_texts_stale",
+        "stoppable",
         "steps",
         "stopped_by",
         "structured",
@@ -213,6 +214,8 @@ class LoopState:
         """How many of this step's models have been given up: the next step begins with the first one again."""
         self.failures: list[ModelError] = []
         """Why they were."""
+        self.stoppable = False
+        """Whether somebody may end the run before its end: what ignores that is waited for within the grace period."""
         self.ended = False
         """Whether nothing is left to be done but to tell the reader."""
         self.started = False

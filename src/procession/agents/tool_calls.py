@@ -14,7 +14,7 @@ from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.suspension import park
-from procession.agents.tool_outcome import ToolOutcome
+from procession.agents.tool_outcome import ToolOutcome, told_of
 from procession.agents.written import write_from_tool
 from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
@@ -55,7 +55,7 @@ async def run_tools(state: LoopState, run: InlineRun, path: str) -> LoopState:
             results: list[Any] = [None] * len(calls)
 
             async def one(index: int) -> None:
-                results[index] = await _run(state, attempt, calls[index], run, path)
+                results[index] = await _run(state, attempt, calls[index], run, path, pooled=True)
                 if state.stopped_by is not None:
                     raise state.stopped_by
 
@@ -179,6 +179,7 @@ async def _run(
     run: InlineRun,
     path: str,
     resumed: SuspendedCall | None = None,
+    pooled: bool = False,
 ) -> ToolOutcome:
     using = attempt.using
     tools: Mapping[str, Tool[Any]] = using.tools if using.tool_choice != "none" else _NO_TOOLS
@@ -202,6 +203,7 @@ async def _run(
         caller=run.call,
         path=path,
         answers=resumed.answers if resumed is not None else (),
+        apart=state.stoppable and not pooled,
     )
     try:
         if tool.requires_approval is not False or state.settings.require_tool_approval is not False:
@@ -219,7 +221,7 @@ async def _run(
         return _misfit(call, tool, error)
     except TripwireError as error:  # of an agent or a workflow that the tool ran; it does not trip this run
         if context.question is None:
-            return ToolOutcome(call, tool, result={"tripwire": _told(error)}, is_error=True)
+            return ToolOutcome(call, tool, result={"tripwire": told_of(error)}, is_error=True)
     except Exception as error:
         if context.question is None:
             return ToolOutcome(call, tool, error=str(error) or type(error).__name__)
@@ -245,13 +247,6 @@ def _misfit(call: ToolCall, tool: Tool[Any], error: ToolArgumentsError) -> ToolO
     Return what the model is told of a call that cannot be run as it is, to mend it.
     """
     return ToolOutcome(call, tool, result={"error": True, "message": str(error)}, is_error=True)
-
-
-def _told(error: TripwireError) -> Any:
-    info: Any = error.tripwire
-    return json_value(
-        {"reason": info.reason, "retry": info.retry, "metadata": info.metadata, "processor_id": info.processor_id}
-    )
 
 
 def _waiting(

@@ -7,10 +7,22 @@ from __future__ import annotations
 from typing import Any
 
 from procession.agents.suspended_call import Declined, SuspendedCall
+from procession.errors import TripwireError
 from procession.messages.chunks import ToolCall, ToolError, ToolResult
+from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
-__all__ = ["ToolOutcome"]
+__all__ = ["ToolOutcome", "told_of"]
+
+
+def told_of(error: TripwireError) -> Any:
+    """
+    Return what is told of a tripwire inside of what a tool ran.
+    """
+    info: Any = error.tripwire
+    return json_value(
+        {"reason": info.reason, "retry": info.retry, "metadata": info.metadata, "processor_id": info.processor_id}
+    )
 
 
 class ToolOutcome:

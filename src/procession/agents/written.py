@@ -8,6 +8,7 @@ from procession.agents.state import LoopState
 from procession.errors import MessageError
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.parts import DataPart
+from procession.steps.left import is_left_behind
 from procession.steps.signals import Signal
 
 __all__ = ["check_message", "put_data", "write_data", "write_from_tool"]
@@ -15,10 +16,13 @@ __all__ = ["check_message", "put_data", "write_data", "write_from_tool"]
 
 async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, message_id: str | None = None) -> None:
     """
-    Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).
+    Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).  What is written
+    after the end, or by what was left behind, reaches nobody.
 
     Raises ``MessageError`` where no message has the id *message_id*.
     """
+    if state.ended or is_left_behind():
+        return
     if message_id is not None:
         check_message(state, message_id)
     for each in await state.deliver(chunk, sender):
@@ -29,15 +33,15 @@ async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, 
 async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
     """
     Do what :func:`write_data` does for a chunk of a tool; those that run at the same time wait for each other in the
-    stream's processors.  What is written after the end of the run reaches nobody.
+    stream's processors.
 
     What a processor or a callback raises is no failure of the tool, whatever its code makes of it: it is noted as what
     the run is stopped by.
     """
+    if state.ended or "passes_on" not in state.scope.resources or is_left_behind():
+        return
     if state.stopped_by is not None:
         raise state.stopped_by
-    if "passes_on" not in state.scope.resources:
-        return
     chain = state.chain
     try:
         if chain is None or (chain.fast is not None and not isinstance(chunk, ToolOutput)):

@@ -24,6 +24,7 @@ from procession.processors.payloads import HookPayload
 from procession.processors.violation import GuardOutcome, Violation
 from procession.steps.abort import AbortSignal
 from procession.steps.later import later
+from procession.steps.left import is_left_behind
 from procession.steps.own_task import leave
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Leftover, RequestScope
@@ -232,8 +233,7 @@ class HookContext(Generic[P]):
         info = TripwireInfo(
             reason or f"Tripwire triggered by {self.processor_id}", retry, metadata, self.processor_id, message
         )
-        self.verdict = Tripwire(info)
-        raise self.verdict
+        self._decide(Tripwire(info))
 
     def replace_response(self, text: str) -> NoReturn:
         """
@@ -242,8 +242,12 @@ class HookContext(Generic[P]):
         Never returns.  What the model has said in this step is rejected, like an attempt that is sent back; text that has
         been streamed stays with its reader, who is told to drop it.
         """
-        self.verdict = Replaced(text)
-        raise self.verdict
+        self._decide(Replaced(text))
+
+    def _decide(self, verdict: Signal) -> NoReturn:
+        if not is_left_behind():  # else it comes too late, and the context may serve others by now
+            self.verdict = verdict
+        raise verdict
 
     def warn(self, reason: str, *, metadata: object = None) -> None:
         """
@@ -272,7 +276,7 @@ class HookContext(Generic[P]):
 
     def leave_behind(self, work: Leftover) -> None:
         """
-        Leave the hook behind, which ignored its cancellation: what it still does to the messages touches no run.
+        Leave the hook behind, which ignored its cancellation: what it still does with the context touches no run.
         """
         if self.hook is not Hook.OUTPUT_STREAM:  # there the context is the stream's
             self._payload = cast("P", self._payload.fork())
@@ -291,6 +295,8 @@ class HookContext(Generic[P]):
         """
         Note a finding and what became of it, and tell ``on_violation`` of the first one in this hook call (D13).
         """
+        if is_left_behind():
+            return
         violation = Violation(self.processor_id, message, detail, outcome, self.hook.value, self._payload.step_number)
         self._scope.violations.append(violation)
         if not self.violated:

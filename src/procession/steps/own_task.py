@@ -8,19 +8,20 @@ to wait for it; a task of its own can be left behind once a grace period is over
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
+from procession.steps.left import Mark, mark_of_this, marked
 from procession.steps.scope import Leftover, RequestScope
 from procession.steps.signals import Signal
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["IgnoredCancellation", "OwnTask", "Overdue", "keep", "leave", "let_go", "within_limit"]  # fmt: skip
+__all__ = ["IgnoredCancellation", "OwnTask", "Overdue", "keep", "leave", "let_go", "within_grace", "within_limit"]  # fmt: skip
 
 _LEFT: set[Any] = set()
 """What was left behind and still goes on: an event loop holds its tasks only weakly."""
@@ -56,10 +57,12 @@ def let_go(work: Leftover) -> None:
 
 def leave(scope: RequestScope, name: str, work: Leftover) -> None:
     """
-    Leave *work* of the request behind, called *name*, which ignored its cancellation; that is logged.
+    Leave *work* of the request behind, called *name*, which ignored its cancellation; that is logged.  What it still
+    does reaches no run: see ``left.py``.
     """
     import structlog
 
+    work.mark.left = True
     scope.left_behind.append(name)
     keep(work)
     if scope.background is not None:
@@ -71,9 +74,11 @@ def leave(scope: RequestScope, name: str, work: Leftover) -> None:
 class OwnTask:
     """
     ``work()`` in a task of its own, begun at once, with a copy of the context variables.
+
+    With a *context* of its own it stands inside of nothing else that could be left behind.
     """
 
-    __slots__ = ("_loop", "_over", "_scope", "_task", "_waiter", "_work", "ended", "error", "result")
+    __slots__ = ("_loop", "_over", "_scope", "_task", "_waiter", "_work", "ended", "error", "mark", "result")
 
     def __init__(self, work: Callable[[], Awaitable[Any]], context: Context | None = None) -> None:
         self._work = work
@@ -84,6 +89,11 @@ class OwnTask:
         """When it came to its end, by the clock of the event loop; ``None`` while it goes on."""
         self.result: Any = None
         self.error: BaseException | None = None
+        if context is None:
+            context, self.mark = copy_context(), mark_of_this()
+        else:
+            self.mark = Mark(None)
+        marked(self.mark, context)
         self._loop = asyncio_loop()
         self._task = begin_task(self._run, loop=self._loop, context=context)
 
@@ -101,7 +111,7 @@ class OwnTask:
         except BaseException as error:  # for whoever waits, not for the event loop
             self.error = error
         finally:
-            self.ended = anyio.current_time()
+            self.ended = self._loop.time() if self._loop is not None else anyio.current_time()
             if self._over is not None:
                 self._over.set()
             if self._waiter is not None:
@@ -116,6 +126,19 @@ class OwnTask:
             if self._over is None:
                 self._over = anyio.Event()
             await self._over.wait()
+
+    async def wait_alone(self) -> None:
+        """
+        Do what ``wait`` does, for the only one who waits.
+        """
+        if self._loop is None:
+            await self.wait()
+        elif self.ended is None:  # a future: an event costs several times as much
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
 
     async def wait_at_most(self, seconds: float) -> float:
         """
@@ -161,6 +184,22 @@ class OwnTask:
         return self.result
 
 
+async def within_grace(work: Callable[[], Awaitable[Any]], grace: float, abandon: Callable[[OwnTask], None]) -> Any:
+    """
+    Do *work* in a task of its own and return what it returns.
+
+    Where the host is cancelled and the work ignores that, it is handed to *abandon* after *grace* seconds.
+    """
+    task = OwnTask(work)
+    try:
+        await task.wait_alone()
+    except BaseException:
+        if not await task.stop(grace):
+            abandon(task)
+        raise
+    return task.outcome()
+
+
 async def within_limit(
     work: Callable[[], Awaitable[Any]], seconds: float, grace: float, abandon: Callable[[OwnTask], None]
 ) -> Any:
@@ -185,6 +224,7 @@ async def within_limit(
     if task.ended is not None and task.ended >= deadline:
         if isinstance(task.error, Signal) or (task.error is not None and not _is_usual(task.error)):
             raise task.error
+        task.mark.left = True  # a thread of its own may still go on
         raise Overdue(f"took longer than {seconds:g} s") from task.error
     return task.outcome()
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from procession.steps.event_loop import asyncio_loop, begin_task, cancel_scope
+from procession.steps.left import mark_of_this, marked
 from procession.steps.own_task import keep, let_go
 from procession.steps.result import STOPS, Stop
 from procession.steps.stray import is_stray
@@ -45,7 +46,7 @@ class Pool:
 
     __slots__ = (
         "_alive", "_error", "_keys", "_loop", "_scopes", "_signal", "_tasks", "_waiting", "cancelled",
-        "count", "limit", "results", "started", "stopped", "work",
+        "count", "limit", "mark", "results", "started", "stopped", "work",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +66,8 @@ class Pool:
         self.started = 0
         """How many pieces have been started: always the first ones."""
         self.cancelled = False
+        self.mark = mark_of_this()
+        """Tells what still goes on that it was left behind."""
         self._alive = 0
         self._waiting = 0
         self._keys = 0
@@ -154,6 +157,7 @@ class Pool:
         self._waiting -= 1
         self._alive += 1
         work, results, stopped = self.work, self.results, self.stopped
+        marked(self.mark)
         base = copy_context()
         try:
             if self.started < self.count and not self.cancelled:

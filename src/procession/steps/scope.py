@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 from procession.messages.chunks import Chunk
 from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.abort import AbortSignal
+from procession.steps.left import Mark
 from procession.steps.request_context import RequestContext
 
 __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark"]
@@ -53,6 +54,13 @@ class Leftover(Protocol):
     def busy(self) -> bool:
         """
         Whether it still goes on.
+        """
+        ...
+
+    @property
+    def mark(self) -> Mark:
+        """
+        Tells its code that it was left behind.
         """
         ...
 

@@ -8,11 +8,12 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from procession.errors import InputError
+from procession.errors import InputError, RunCancelled
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.message import Message
 from procession.steps.abort import AbortSignal
 from procession.steps.later import later
+from procession.steps.left import is_left_behind
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
 from procession.steps.signals import Suspend
@@ -37,7 +38,7 @@ class ToolContext:
     """
 
     __slots__ = (
-        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "attempt", "over", "question", "refused",
+        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "apart", "attempt", "over", "question", "refused",
         "run_id", "scope", "tool_call_id", "tool_name",
     )  # fmt: skip
 
@@ -53,6 +54,7 @@ class ToolContext:
         caller: Caller | None = None,
         path: str = "",
         answers: Sequence[Any] = (),
+        apart: bool = False,
     ) -> None:
         self.tool_call_id = tool_call_id
         """The model's name for the call."""
@@ -63,6 +65,8 @@ class ToolContext:
         self._messages = messages
         self.attempt = 1
         """Which attempt this is, from 1."""
+        self.apart = apart
+        """Whether an async tool runs in a task of its own, that can be left behind."""
         self.over = False
         """Whether the call has ended: what was left behind of it may still go on."""
         self._emit = emit
@@ -158,6 +162,8 @@ class ToolContext:
         >>> ToolContext(answers=["yes"]).suspend("Go on?")
         'yes'
         """
+        if is_left_behind():  # another attempt may be asking by now
+            raise Suspend
         number, self._asked = self._asked, self._asked + 1
         if number < len(self._answers):
             try:
@@ -172,8 +178,11 @@ class ToolContext:
         Run another definition (a step, a workflow, an agent, a processor) inside this run and return its output.
 
         It shares the run's cancellation, its request context and its account of tokens.  What ends it ends this call:
-        its error is raised, and so is a tripwire's signal.  Raises ``InputError`` where the tool is run by hand.
+        its error is raised, and so is a tripwire's signal.  Raises ``InputError`` where the tool is run by hand,
+        ``RunCancelled`` where it was left behind.
         """
+        if is_left_behind():
+            raise RunCancelled(f"tool {self.tool_name!r} was left behind: its run goes on without it")
         if self._caller is None:
             raise InputError(
                 f"tool {self.tool_name!r} asked for ctx.call() outside a run",

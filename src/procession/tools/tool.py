@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
 from procession.messages.shapes import yields
 from procession.messages.value import Value
-from procession.steps.own_task import Overdue, leave, within_limit
+from procession.steps.own_task import Overdue, OwnTask, leave, within_grace, within_limit
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext
 from procession.tools.context import ToolContext
@@ -137,8 +137,10 @@ class Tool(Value, Generic[Out], kw_only=True):
         if self.retry is None:
             if self.timeout is not None or self.blocking or self.execute is None:
                 return await self._attempt(given, ctx)
-            result = self.execute(given, ctx)  # the usual case, without a detour
-            made: Out = await result if hasattr(result, "__await__") else result
+            result: Any = self.execute(given, ctx)  # the usual case, without a detour
+            if hasattr(result, "__await__"):
+                result = await (self._apart(result, ctx) if ctx.apart else result)
+            made: Out = result
             return made
         for delay in self.retry.delays(f"{ctx.run_id}:{ctx.tool_call_id}"):
             try:
@@ -154,17 +156,25 @@ class Tool(Value, Generic[Out], kw_only=True):
 
     async def _attempt(self, args: Mapping[str, Any], ctx: ToolContext) -> Out:
         if self.timeout is None:
-            return await self._call(args, ctx)
+            made: Out = await (self._apart(self._call(args, ctx), ctx) if ctx.apart else self._call(args, ctx))
+            return made
         try:
-            made: Out = await within_limit(
-                lambda: self._call(args, ctx),
-                self.timeout,
-                ctx.scope.grace,
-                lambda task: leave(ctx.scope, f"tool {self.name!r}", task),
+            made = await within_limit(
+                lambda: self._call(args, ctx), self.timeout, ctx.scope.grace, partial(self._leave, ctx)
             )
         except Overdue as error:
             raise StepTimeout(f"tool {self.name!r} {error}") from None
         return made
+
+    def _apart(self, waiting: Awaitable[Any], ctx: ToolContext) -> Awaitable[Any]:
+        """
+        Await what the tool returned in a task of its own: where its run is aborted it is waited for within the grace
+        period, whether or not it stops.
+        """
+        return within_grace(lambda: waiting, ctx.scope.grace, partial(self._leave, ctx))
+
+    def _leave(self, ctx: ToolContext, task: OwnTask) -> None:
+        leave(ctx.scope, f"tool {self.name!r}", task)
 
     async def _call(self, args: Mapping[str, Any], ctx: ToolContext) -> Out:
         if self.execute is None:
