@@ -1,27 +1,24 @@
-"""What ignores its cancellation: it is waited for within the grace period, and then it reaches its run no more."""
+"""What ignored its cancellation and was left behind: it reaches its run no more."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 import pytest
-from structlog.testing import capture_logs
-from tests.agents.kit import WAYS, Seen, ask, at, list_of, text_only
+from tests.agents.kit import WAYS, ask, at, list_of, text_only
+from tests.agents.straggling import SHORT, Straggler, quietly
 
 from procession.agents.agent import Agent
-from procession.agents.output import AgentResult
 from procession.messages.chunks import DataChunk, ToolOutput
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
-from procession.steps.abort import AbortSignal
 from procession.steps.retry import RetryPolicy
-from procession.testing.fake_model import FakeModel, Reply
+from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.context import ToolContext
 from procession.tools.tool import Tool
@@ -31,57 +28,11 @@ pytestmark = pytest.mark.anyio
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 NOTE = {"type": "data-late", "data": 1}
-SHORT = 0.01
-"""Seconds."""
 
 
-class Straggler:
-    """Code that shields itself until it is let go, and then does what it should not get done."""
-
-    def __init__(self, late: Callable[[Any], Awaitable[None]]) -> None:
-        self.late = late
-        self.begun = anyio.Event()
-        self.released = anyio.Event()
-        self.over = anyio.Event()
-        self.raised: BaseException | None = None
-
-    async def __call__(self, ctx: Any) -> None:
-        """Wait, and be late."""
-        self.begun.set()
-        with anyio.CancelScope(shield=True):
-            await self.released.wait()
-            try:
-                await self.late(ctx)
-            except BaseException as error:
-                self.raised = error
-                raise
-            finally:
-                self.over.set()
-
-    async def end(self, *_: Any) -> None:
-        """Let it go, and wait until it is over."""
-        self.released.set()
-        await self.over.wait()
-
-    async def then_say(self, request: Any) -> str:
-        """Be a model that answers once it is over."""
-        await self.end()
-        return "end"
-
-    def as_tool(self, **options: Any) -> Tool[Any]:
-        """Return a tool that does so."""
-
-        async def execute(args: Any, ctx: ToolContext) -> None:
-            await self(ctx)
-
-        return Tool(name="late", parameters={"type": "object"}, execute=execute, **options)
-
-
-@asynccontextmanager
-async def quietly() -> AsyncIterator[None]:
-    """Do something with its logs captured, and not for ever."""
-    with capture_logs(), anyio.fail_after(5):
-        yield
+def note(told: list[str], of: Callable[[Any], str], value: Any) -> None:
+    """Be a callback that notes something *of* what it is told."""
+    told.append(of(value))
 
 
 async def write(ctx: Any) -> None:
@@ -94,13 +45,6 @@ async def write_all(ctx: ToolContext) -> None:
     await write(ctx)
     await ctx.writer.custom(NOTE, message_id="m1")
     await ctx.writer.write("late")
-
-
-async def leave(ctx: Any) -> None:
-    """Have nothing more to do."""
-
-
-# -- what was left behind reaches nobody
 
 
 @both_ways
@@ -122,9 +66,9 @@ async def test_a_tool_writes_nothing_behind_the_last_chunk(way: str, ends: str) 
         output_processors=[] if ends == "finish" else [at("process_output_step", stop)],
         runtime=Runtime(grace=SHORT),
     )
-    options: dict[str, Any] = {"on_finish": lambda result: order.append("on_finish")}
+    options: dict[str, Any] = {"on_finish": partial(note, order, lambda result: "on_finish")}
     if way == "stream":
-        options["on_chunk"] = lambda chunk: order.append(chunk.type)
+        options["on_chunk"] = partial(note, order, lambda chunk: chunk.type)
     async with quietly():
         seen = await ask(agent, way, **options)
         types = seen.chunks.types if way == "generate" else order
@@ -230,7 +174,7 @@ async def test_a_hook_reaches_a_run_no_more_that_goes_on_without_it(way: str, ho
         id="slow",
         timeout=SHORT,
         on_error="skip",
-        on_violation=lambda violation: told.append(violation.message),
+        on_violation=partial(note, told, lambda violation: violation.message),
     )
     lists: dict[str, Any] = {list_of(hook): [slow]}
     model = FakeModel([say("let me see ", "now") + call_tool("wait"), straggler.then_say])
@@ -308,102 +252,3 @@ async def test_a_branch_reaches_a_run_no_more_that_goes_on_without_it(way: str) 
     assert (seen.result.text, len(seen.result.left_behind)) == ("end", 1)
     assert [each.message for each in seen.result.violations] == ["again"]
     assert not [chunk for chunk in seen.chunks if isinstance(chunk, DataChunk)]
-
-
-# -- a tool is waited for within the grace period
-
-
-@both_ways
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("retried", [False, True])
-async def test_an_abort_waits_for_tools_within_the_grace_period(way: str, count: int, retried: bool) -> None:
-    """A tool that does not stop is left behind, be it the only one of the step or not."""
-    straggler, signal = Straggler(leave), AbortSignal()
-    reply: Reply = call_tool("late")
-    for _ in range(count - 1):
-        reply += call_tool("late")
-    tool = straggler.as_tool(retry=RetryPolicy(max_attempts=2) if retried else None)
-    agent = Agent("a", model=FakeModel([reply, "end"]), tools=[tool], runtime=Runtime(grace=SHORT))
-    async with quietly(), anyio.create_task_group() as group:
-        group.start_soon(_abort_once, straggler.begun, signal)
-        result = (await ask(agent, way, abort_signal=signal)).result
-        await straggler.end()
-    assert result.status == "aborted"
-    assert result.left_behind == (", ".join(["tool 'late'"] * count),)
-
-
-async def _abort_once(begun: anyio.Event, signal: AbortSignal) -> None:
-    await begun.wait()
-    signal.abort("enough")
-
-
-async def test_an_abort_waits_for_a_thread_within_the_grace_period() -> None:
-    """A tool in a worker thread cannot be stopped, and is left behind too."""
-    signal, released = AbortSignal(), threading.Event()
-
-    def execute(args: Any, ctx: ToolContext) -> None:
-        anyio.from_thread.run_sync(signal.abort)
-        released.wait()
-
-    tool: Tool[Any] = Tool(name="late", parameters={"type": "object"}, execute=execute, blocking=True)
-    agent = Agent("a", model=FakeModel([call_tool("late"), "end"]), tools=[tool], runtime=Runtime(grace=SHORT))
-    async with quietly():
-        try:
-            result = await agent.generate("Hi", abort_signal=signal)
-        finally:
-            released.set()
-    assert (result.status, result.left_behind) == ("aborted", ("tool 'late'",))
-
-
-async def test_leaving_a_stream_waits_for_a_tool_within_the_grace_period() -> None:
-    """So does a block that is left early, and whoever takes the call's place."""
-    straggler = Straggler(leave)
-    agent = Agent(
-        "a", model=FakeModel([call_tool("late"), "end"]), tools=[straggler.as_tool()], runtime=Runtime(grace=SHORT)
-    )
-    async with quietly():
-        async with agent.stream("Hi") as stream:
-            await straggler.begun.wait()
-        result = await stream.result()
-        await straggler.end()
-    assert (result.status, result.left_behind) == ("aborted", ("tool 'late'",))
-
-
-async def test_a_call_whose_place_was_taken_waits_for_a_tool_within_the_grace_period() -> None:
-    """It comes to its end without the tool, although nobody gave it a signal."""
-    straggler, where = Straggler(leave), {"thread": "t", "resource": "r"}
-    agent = Agent(
-        "a", model=FakeModel([call_tool("late"), "two"]), tools=[straggler.as_tool()], runtime=Runtime(grace=SHORT)
-    )
-    results: list[AgentResult] = []
-
-    async def first() -> None:
-        results.append(await agent.generate("one", **where))
-
-    async with quietly():
-        async with anyio.create_task_group() as group:
-            group.start_soon(first)
-            await straggler.begun.wait()
-            assert (await agent.generate("two", thread_policy="cancel_previous", **where)).text == "two"
-        await straggler.end()
-    assert (results[0].status, results[0].left_behind) == ("aborted", ("tool 'late'",))
-
-
-@both_ways
-async def test_the_grace_period_of_the_outer_runtime_holds_for_a_sub_agent(way: str) -> None:
-    """An abort waits no longer for a tool of a sub-agent than for one of its own."""
-    straggler, signal = Straggler(leave), AbortSignal()
-    inner = Agent("in", model=FakeModel([call_tool("late"), "end"]), tools=[straggler.as_tool()])
-    outer = Agent(
-        "out",
-        model=FakeModel([call_tool("agent-in", {"prompt": "Do it."}), "end"]),
-        tools=[inner],
-        runtime=Runtime(grace=SHORT),
-    )
-    seen: list[Seen] = []
-    async with quietly(), anyio.create_task_group() as group:
-        group.start_soon(_abort_once, straggler.begun, signal)
-        seen.append(await ask(outer, way, abort_signal=signal))
-        await straggler.end()
-    assert seen[0].result.status == "aborted"
-    assert seen[0].result.left_behind in (("tool 'late'",), ("tool 'agent-in'",))
