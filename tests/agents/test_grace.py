@@ -58,19 +58,20 @@ async def _abort_once(begun: anyio.Event, signal: AbortSignal) -> None:
 
 async def test_an_abort_waits_for_a_thread_within_the_grace_period() -> None:
     """A tool in a worker thread cannot be stopped, and is left behind too."""
-    signal, released = AbortSignal(), threading.Event()
+    signal, released, seen = AbortSignal(), threading.Event(), list[Seen]()
 
     def execute(args: Any, ctx: ToolContext) -> None:
         anyio.from_thread.run_sync(signal.abort)
         released.wait()
 
     tool: Tool[Any] = Tool(name="late", parameters={"type": "object"}, execute=execute, blocking=True)
-    agent = Agent("a", model=FakeModel([call_tool("late"), "end"]), tools=[tool], runtime=Runtime(grace=SHORT))
-    async with quietly():
+    async with quietly(), Runtime(grace=SHORT) as runtime:  # which waits for what was left behind
         try:
-            result = await agent.generate("Hi", abort_signal=signal)
+            agent = Agent("a", model=FakeModel([call_tool("late"), "end"]), tools=[tool], runtime=runtime)
+            seen.append(await ask(agent, abort_signal=signal))
         finally:
             released.set()
+    result = seen[0].result
     assert (result.status, result.left_behind) == ("aborted", ("tool 'late'",))
 
 
