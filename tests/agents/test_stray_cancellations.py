@@ -12,10 +12,11 @@ from structlog.testing import capture_logs
 from tests.agents.kit import HOOKS, WAYS, Seen, ask, at, counted_tool, list_of, text_only, turn
 
 from procession.agents.agent import Agent
-from procession.errors import ModelError, ProcessorError, RunCancelled
+from procession.errors import ModelError, ProcessorError, RunCancelled, StepError
 from procession.messages.chunks import Chunk, TextDelta, ToolError
 from procession.models.model import ModelRequest
 from procession.processors.hooks import Hook
+from procession.steps.abort import AbortSignal
 from procession.steps.pool import Pool
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
@@ -169,6 +170,26 @@ async def test_of_a_hook(way: str, hook: str, kind: str) -> None:
         assert isinstance(seen.error, ModelError)
     else:
         assert seen.result.status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [("stream", "on_chunk"), *((way, name) for way in WAYS for name in ("on_step_finish", "on_finish", "on_abort"))],
+)
+async def test_of_a_callback(way: str, name: str) -> None:
+    """It is raised in the callback's name, and only logged where the outcome stands."""
+    signal = AbortSignal()
+    if name == "on_abort":
+        signal.abort()
+    with capture_logs() as logs:
+        agent = Agent("a", model=FakeModel("x"))
+        seen = await ask(agent, way, abort_signal=signal, **{name: stray})
+    if name in ("on_abort", "on_finish"):
+        assert seen.result.status == ("aborted" if name == "on_abort" else "completed")
+        assert f"{name} failed" in [entry["event"] for entry in logs]
+    else:
+        assert isinstance(seen.error, StepError)
+        assert str(seen.error).startswith(f"{name} raised CancelledError")
 
 
 async def test_of_a_piece_of_a_pool() -> None:

@@ -15,6 +15,7 @@ from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, St
 from procession.messages.shapes import is_form, is_unread
 from procession.messages.value import Value
 from procession.steps.scope import RequestScope
+from procession.steps.stray import is_failure
 
 __all__ = [
     "CALLBACKS", "Callback", "Condition", "Iteration", "after_iteration", "is_met", "tell_after", "tell_callback", "told",
@@ -51,7 +52,9 @@ async def told(name: str, callback: Callback, value: Any) -> Any:
     try:
         answer = callback(value)
         return await answer if hasattr(answer, "__await__") else answer
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise StepError(f"{name} raised {type(error).__name__}: {error}") from error
 
 
@@ -124,7 +127,9 @@ async def tell_callback(on_chunk: Callable[[Chunk], Any], chunk: Chunk, scope: R
         waiting = on_chunk(chunk)
         if hasattr(waiting, "__await__"):
             await waiting
-    except Exception as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         if not _stands(chunk):
             raise StepError(f"on_chunk raised {type(error).__name__}: {error}") from error
         _log_failed_callback(scope.run_id, chunk, error)
@@ -139,7 +144,7 @@ def _stands(chunk: Chunk) -> bool:
     return isinstance(chunk, (TripwireChunk, ErrorChunk, AbortChunk, Finish))
 
 
-def _log_failed_callback(run_id: str, chunk: Chunk, error: Exception) -> None:
+def _log_failed_callback(run_id: str, chunk: Chunk, error: BaseException) -> None:
     """
     Say that ``on_chunk`` raised; the message of the error may hold private text and is left out.
     """
