@@ -9,10 +9,12 @@ import pytest
 from tests.processors.kit import at, conversation, ids, passed, payload_of
 
 from procession.errors import MessageError, ProcessorError
+from procession.messages.chunks import Finish, TextDelta
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.processors.payloads import InputStepPayload, LLMRequestPayload
+from procession.processors.request_change import GivenResponse
 from procession.testing.fake_model import FakeModel
 from procession.tools.tool import client_tool
 
@@ -104,7 +106,7 @@ async def test_overrides_that_mean_nothing(returned: Any, said: str) -> None:
 
 
 async def test_a_prompt_may_be_changed() -> None:
-    """``process_llm_request`` may return another prompt; an empty one counts, and later processors see it."""
+    """``process_llm_request`` may return another prompt, and later processors see it; an empty one is refused."""
     seen: list[Any] = []
     prompt = [PromptMessage("user", (TextPart("other"),))]
     payload = await passed(
@@ -113,19 +115,20 @@ async def test_a_prompt_may_be_changed() -> None:
         at("process_llm_request", lambda ctx: seen.append(ctx.prompt), id="b"),
     )
     assert (payload.prompt, seen) == (prompt, [prompt])
-    payload = await passed(payload, at("process_llm_request", lambda ctx: {"prompt": []}))
-    assert payload.prompt == []
+    error = await refused("process_llm_request", lambda ctx: {"prompt": []})
+    assert "the prompt is empty" in error.message
 
 
 async def test_the_first_response_wins() -> None:
     """A response in place of the call is the first processor's; later ones may still change the prompt."""
-    first, second = {"chunks": [1]}, {"chunks": [2]}
+    first, second = ({"chunks": [TextDelta(text), Finish("stop")]} for text in ("1", "2"))
+    prompt = [PromptMessage("user", (TextPart("other"),))]
     payload = await passed(
         LLMRequestPayload(conversation()),
         at("process_llm_request", lambda ctx: {"response": first}, id="a"),
-        at("process_llm_request", lambda ctx: {"response": second, "prompt": []}, id="b"),
+        at("process_llm_request", lambda ctx: {"response": second, "prompt": prompt}, id="b"),
     )
-    assert (payload.response, payload.prompt) == (first, [])
+    assert (payload.response, payload.prompt) == (GivenResponse(tuple(first["chunks"])), prompt)
 
 
 @pytest.mark.parametrize("returned", [[], "x", {"prompts": []}, {"prompt": 5}, {"response": 5}])

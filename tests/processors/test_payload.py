@@ -11,6 +11,7 @@ import pytest
 from tests.processors.kit import at, conversation, ids, payload_of, texts
 
 from procession.errors import MergeConflict, StepError
+from procession.messages.chunks import Finish, TextDelta
 from procession.messages.message_list import MessageList
 from procession.processors.hooks import Hook
 from procession.processors.payloads import InputPayload, InputStepPayload, LLMRequestPayload, ToolResultPayload
@@ -193,9 +194,13 @@ async def test_one_setting_in_two_ways_is_a_conflict() -> None:
 async def test_the_first_response_wins_in_branches_too() -> None:
     """Of two responses in place of a model call the first declared branch's counts."""
     workflow = both(
-        lambda ctx: {"response": {"chunks": [1]}}, lambda ctx: {"response": {"chunks": [2]}}, hook="process_llm_request"
+        lambda ctx: {"response": [TextDelta("1")]},
+        lambda ctx: {"response": [TextDelta("2")]},
+        hook="process_llm_request",
     )
-    assert (await run(workflow, LLMRequestPayload(conversation()))).unwrap().response == {"chunks": [1]}
+    response = (await run(workflow, LLMRequestPayload(conversation()))).unwrap().response
+    assert response is not None
+    assert response.chunks == (TextDelta("1"), Finish("stop"))
 
 
 async def test_a_tools_result_from_one_branch() -> None:

@@ -4,8 +4,7 @@ The loop's hook nodes: each makes its payload, runs the processors' workflow, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from procession.agents.answer import answered
 from procession.agents.errors import tell_error
@@ -20,7 +19,6 @@ from procession.errors import ModelError
 from procession.messages.chunks import TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
-from procession.messages.shapes import is_form
 from procession.processors.emptied import begin_noting, emptied_by, user_speaks
 from procession.processors.hooks import Hook
 from procession.processors.payloads import (
@@ -31,6 +29,7 @@ from procession.processors.payloads import (
     LLMResponsePayload,
     OutputStepPayload,
 )
+from procession.processors.request_change import GivenResponse
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 
@@ -40,6 +39,7 @@ __all__ = [
 
 
 _LOOK_AT_ANSWER = frozenset({Hook.OUTPUT_STEP, Hook.OUTPUT_RESULT})
+_NOTHING_GIVEN = GivenResponse(())
 _BEHIND_ANSWER = frozenset({Hook.LLM_RESPONSE, Hook.TOOL_RESULT})
 """What these add stands behind the answer, and is part of it."""
 
@@ -175,15 +175,15 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
     """
     attempt = _attempt(state)
     told = attempt.told
-    given: Mapping[str, Any] = attempt.response if is_form(attempt.response) else {}
+    given = attempt.response or _NOTHING_GIVEN
     payload = LLMResponsePayload(
         state.messages,
         chunks=tuple(attempt.chunks),
         from_cache=attempt.from_cache,
         model=attempt.using.model,
-        warnings=given.get("warnings") or (told.warnings if told is not None else ()),
-        request=given.get("request") or (told.request if told is not None else None) or attempt.request,
-        raw_response=given.get("raw_response") or (told.raw_response if told is not None else None),
+        warnings=given.warnings or (told.warnings if told is not None else ()),
+        request=given.request or (told.request if told is not None else None) or attempt.request,
+        raw_response=given.raw_response or (told.raw_response if told is not None else None),
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,

@@ -4,7 +4,7 @@ The model call: the request goes out, and each chunk of the answer passes the st
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from types import AsyncGeneratorType
 from typing import Any
@@ -32,8 +32,7 @@ from procession.messages.chunks import (
     ToolError,
     ToolResult,
 )
-from procession.messages.serial import from_data
-from procession.messages.shapes import is_form, is_items
+from procession.messages.shapes import is_items
 from procession.models.model import ModelRequest, ToolSpec
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
@@ -60,7 +59,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     try:
         if attempt.response is not None:
             attempt.from_cache = attempt.begun = True
-            replay = _replayed(attempt.response)
+            replay = _replayed(attempt.response.chunks)
             if state.structured is not None:
                 replay = _readable(state.structured, replay)
             try:
@@ -170,10 +169,9 @@ def _each(out: Any) -> Sequence[Chunk]:
     return out if is_items(out) else (out,)
 
 
-async def _replayed(response: Any) -> AsyncIterator[Chunk]:
-    chunks: Iterable[Any] = response["chunks"] if is_form(response) else response
+async def _replayed(chunks: Sequence[Chunk]) -> AsyncIterator[Chunk]:
     for chunk in chunks:
-        yield chunk if isinstance(chunk, Chunk) else from_data(chunk)
+        yield chunk
 
 
 async def _answer(
@@ -341,7 +339,7 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
     """
     collector = attempt.collector
     step = attempt.step
-    if attempt.error is None:
+    if attempt.error is None and not attempt.from_cache:  # what a processor gave is no failure of the model
         reason = step.finish_reason
         nothing = reason == "other" and not (collector.text or collector.tool_calls or collector.reasoning)
         if reason == "error" or nothing:
@@ -349,6 +347,8 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
                 f"the model's stream ended with the reason {reason!r} and no answer", kind="stream"
             )
             step.finish_reason = "error"
+            if state.pipelines.keeps_chunks:
+                attempt.chunks.append(ErrorChunk(attempt.error))
     if attempt.error is None:
         parts = collector.parts()
         if parts:

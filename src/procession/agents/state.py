@@ -29,6 +29,7 @@ from procession.messages.window import Window
 from procession.models.model import ToolSpec
 from procession.processors.hooks import Hook
 from procession.processors.payloads import InputStepPayload
+from procession.processors.request_change import GivenResponse
 from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, Signal
@@ -82,7 +83,7 @@ class Attempt:
         self.said: Sequence[Part] = ()
         """The parts that this attempt has put into the response message."""
         self.prompt: Sequence[PromptMessage] | None = None
-        self.response: Any = None
+        self.response: GivenResponse | None = None
         """What a processor gave in place of the model's answer."""
         self.from_cache = False
         self.is_fallback = False

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from procession.messages.message import Message
 
-__all__ = ["signal_content", "step_entries", "tool_output", "user_content"]
+__all__ = ["OUTPUT_TYPES", "signal_content", "step_entries", "tool_output", "user_content"]
 
 _ANSWERED = frozenset({"result", "output-error", "output-denied"})
-_OUTPUTS = frozenset({"text", "json", "error-text", "error-json", "content"})
+OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
+"""The types that the output of an answered tool call may have."""
 _DENIED = "The call of this tool was not allowed."
 _legal_name = re.compile(r"[A-Za-z0-9_-]+").fullmatch
 _illegal = re.compile(r"[^A-Za-z0-9_-]")
@@ -85,7 +86,7 @@ def tool_output(call: ToolCallPart) -> Mapping[str, Any]:
     output: Any = call.result
     if call.model_output is not None:
         output = call.model_output
-        if is_form(output) and "value" in output and output.get("type") in _OUTPUTS:
+        if is_form(output) and "value" in output and output.get("type") in OUTPUT_TYPES:
             return output
     kind = "text" if isinstance(output, str) else "json"
     return {"type": f"error-{kind}" if call.is_error else kind, "value": output}

@@ -18,6 +18,7 @@ from procession.processors.emptied import note_emptied
 from procession.processors.hooks import Hook
 from procession.processors.log import log_once
 from procession.processors.protocols import option
+from procession.processors.request_change import read_request_change
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
@@ -153,6 +154,8 @@ def _apply_overrides(ctx: HookContext[Any], payload: Any, result: Mapping[str, A
         payload.model = resolve_model(result["model"])
     if tools is not None:
         payload.tools = tools
+    if result.get("active_tools") is not None:
+        _tell_of_unknown(ctx, payload, result["active_tools"])
     for name in _SETTINGS:
         if name in result:
             setattr(payload, name, output if name == "structured_output" else result[name])
@@ -195,6 +198,19 @@ def fault_of_names(names: object) -> str | None:
     return f"active_tools has {min(odd)} in it" if odd else None
 
 
+def _tell_of_unknown(ctx: HookContext[Any], payload: Any, names: Collection[str]) -> None:
+    """
+    Warn of names of no tool.  They are no error: a later processor may bring the tool, and nothing more is let in.
+    """
+    unknown = set(names) - set(payload.tools)
+    if unknown:
+        log_once(
+            ctx.processor_id,
+            f"active_tools names what is no tool of the step: {_names(unknown)}; there are {_names(payload.tools) or 'none'}",
+            hook=payload.phase,
+        )
+
+
 def _merged(before: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> dict[str, Any]:
     """
     Merge key by key; ``None`` deletes a key (D7).
@@ -224,25 +240,12 @@ def _tools_of(payload: Any, given: Any) -> Mapping[str, Any]:
 
 def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_response(ctx, payload, None)
-    if result is None:
-        return
-    if not is_form(result) or set(result) - {"prompt", "response"}:
-        raise MessageError(
-            f"process_llm_request returned {type(result).__name__}, which is neither a prompt nor a response",
-            hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
-        )
-    for name in ("prompt", "response"):
-        given = result.get(name)
-        if given is not None and not (is_sequence(given) or (name == "response" and is_form(given))):
-            raise MessageError(
-                f"process_llm_request returned {name}={type(given).__name__}",
-                hint='return None or {"prompt": [...], "response": {"chunks": [...]}}',
-            )
-    if "prompt" in result and result["prompt"] is not None:
-        payload.prompt = list(result["prompt"])
+    given = read_request_change(result)
+    if given.prompt is not None:
+        payload.prompt = given.prompt
         payload.redactions += _hides(ctx)
-    if result.get("response") is not None and payload.response is None:
-        payload.response = result["response"]
+    if given.response is not None and payload.response is None:
+        payload.response = given.response
 
 
 def _apply_retry(ctx: HookContext[Any], payload: Any, result: Any) -> None:

@@ -20,6 +20,7 @@ from procession.processors.hidden_texts import HiddenTexts
 from procession.processors.hiding_payload import HidingPayload
 from procession.processors.hooks import Hook
 from procession.processors.payload import HookPayload
+from procession.processors.request_change import GivenResponse
 from procession.steps.forkable import MergePolicy
 
 __all__ = [
@@ -123,7 +124,7 @@ class LLMRequestPayload(HidingPayload):
         super().__init__(message_list, **where)
         self.prompt = prompt
         self.model = model
-        self.response: Any = None
+        self.response: GivenResponse | None = None
 
     def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
         if field == "response":  # the first processor that gives a response wins

@@ -67,7 +67,7 @@ class RequestChange(TypedDict, total=False):
     What ``process_llm_request`` may return: another prompt, or a response in place of the model's.
     """
 
-    prompt: Sequence[PromptMessage]
+    prompt: Sequence[PromptMessage | Mapping[str, Any]]
     response: Any
 
 
