@@ -11,6 +11,7 @@ from procession.agents.errors import tell_error
 from procession.agents.fallback import fall_back, with_earlier
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
+from procession.agents.step_calls import refresh_calls
 from procession.agents.step_payload import StepPayload
 from procession.agents.structured.prompt import with_wish
 from procession.agents.structured_start import ask_for_object
@@ -188,7 +189,10 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
         steps=state.seen_steps(),
         retry_count=state.retries,
     )
+    version = state.messages.version
     await run_hook(state, run, path, payload)
+    if state.messages.version != version:
+        refresh_calls(state, attempt)
     attempt.passed = Hook.LLM_RESPONSE
     return state
 
@@ -241,7 +245,10 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         steps=state.seen_steps(),
         retry_count=state.retries,
     )
+    version = state.messages.version
     await run_hook(state, run, path, payload)
+    if state.messages.version != version:
+        refresh_calls(state, attempt)
     attempt.passed = Hook.OUTPUT_STEP
     if state.step_texts_stale:
         step.text = payload.text

@@ -249,7 +249,7 @@ class OutputStepContext(SignallingContext[OutputStepPayload]):
     @property
     def tool_calls(self) -> Sequence[Any]:
         """
-        The tools that the model asks for.
+        The tool calls of this step, as the processors before this one left them.
         """
         return self._payload.tool_calls
 

@@ -14,6 +14,7 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import StepStartPart, TextPart, ToolCallPart
 from procession.messages.patch import Added, Patch
 from procession.messages.prompt import PromptMessage
+from procession.messages.step_calls import calls_of_step
 from procession.messages.texts import map_texts
 from procession.messages.usage import NO_USAGE, Usage
 from procession.processors.hidden_texts import HiddenTexts
@@ -204,7 +205,7 @@ class OutputStepPayload(HookPayload):
     """
 
     hook = Hook.OUTPUT_STEP
-    __slots__ = ("_text", "_version", "finish_reason", "message_id", "provider_metadata", "tool_calls", "usage")
+    __slots__ = ("_text", "_tool_calls", "_version", "finish_reason", "message_id", "provider_metadata", "usage")
 
     def __init__(
         self,
@@ -222,13 +223,21 @@ class OutputStepPayload(HookPayload):
         super().__init__(message_list, **where)
         self._text = text
         self._version = -1 if reread else message_list.version
-        """The state of the messages of which *text* is the text; it is read from them where they have changed."""
+        """The state of the messages in which *text* and *tool_calls* stand; where it has changed, they are read again."""
         self.message_id = message_id
         """The id of the message that the step is part of, unless it has said nothing."""
         self.finish_reason = finish_reason
-        self.tool_calls = tool_calls
+        self._tool_calls = tool_calls
         self.usage = usage
         self.provider_metadata = provider_metadata
+
+    @property
+    def tool_calls(self) -> Sequence[ToolCall]:
+        """The tool calls of the step; read from the messages again where a processor has changed them (D37)."""
+        if self.message_list.version == self._version or self.message_id is None:
+            return self._tool_calls
+        calls = calls_of_step(self.message_list, self.message_id, self._tool_calls)
+        return tuple(call for call, _ in calls)
 
     @property
     def text(self) -> str:
