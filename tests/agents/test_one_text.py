@@ -100,3 +100,33 @@ async def test_a_step_that_says_nothing_has_no_text(way: str) -> None:
     result = (await ask(Agent("parrot", model=model, output_processors=processors), way)).result
     assert shown == ["one", "one", "", ""]
     assert [step.text for step in result.steps] == ["one", ""]
+
+
+def hide_by_setting(ctx: Any) -> None:
+    """Set the texts of the answers as a whole."""
+    for message in ctx.messages:
+        if message.role == "assistant":
+            message.text = message.text.replace("bad", "[HIDDEN]")
+
+
+def hide_by_value(ctx: Any) -> None:
+    """The same, by values."""
+    for message in ctx.view:
+        if message.role == "assistant":
+            ctx.message_list.replace(message.with_text(message.text.replace("bad", "[HIDDEN]")))
+
+
+@both_ways
+@pytest.mark.parametrize("hide", [hide_by_setting, hide_by_value])
+@pytest.mark.parametrize("hook", ["process_output_step", "process_output_result"])
+async def test_the_text_of_an_answer_set_as_a_whole(way: str, hook: str, hide: Any) -> None:
+    """A text that is set for an answer of several steps leaves each step its own, before and after its tool calls."""
+    tool, _ = counted_tool()
+    model = FakeModel([say("bad1. ") + call_tool("lookup"), say("bad2. ") + call_tool("lookup"), "bad3."])
+    agent = Agent("parrot", model=model, tools=[tool], output_processors=[at(hook, hide)])
+    result = (await ask(agent, way)).result
+    assert [step.text for step in result.steps] == ["[HIDDEN]1. ", "[HIDDEN]2. ", "[HIDDEN]3."]
+    assert (result.text, result.final_text) == ("[HIDDEN]1. [HIDDEN]2. [HIDDEN]3.", "[HIDDEN]3.")
+    if hook == "process_output_step":
+        said = [message.text for message in model.requests[2].messages if message.role == "assistant"]
+        assert said == ["[HIDDEN]1. ", "[HIDDEN]2. "]

@@ -16,6 +16,7 @@ from procession.errors import MessageError
 from procession.messages.part_reading import read_part
 from procession.messages.parts import Part, Parts, TextPart
 from procession.messages.shapes import is_form
+from procession.messages.spread import shares_of
 from procession.messages.value import Value
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ class MessageDraft(_Draft):
     @property
     def text(self) -> str:
         """
-        The text parts, joined.  Setting it leaves one text part, in the place of the first, and all other parts.
+        The text parts, joined.  Setting it changes text parts alone, each in its place: what a ``replace`` or an
+        ``upper`` of the whole makes of a part stays there.  Where a new text has no such order, it stands where the
+        change begins.
         """
         if "parts" not in self.__dict__:
             return cast("str", self._original.text)
@@ -170,16 +173,16 @@ class MessageDraft(_Draft):
     def text(self, text: str) -> None:
         if text == self.text:
             return
+        said = [_field(part, "text") for part in self.parts if _field(part, "type") == "text"]
+        shares = iter(shares_of(said, text) if said else ())
         kept: list[Any] = []
-        placed = False
         for part in self.parts:
             if _field(part, "type") != "text":
                 kept.append(part)
-            elif not placed:
-                placed = True
+            elif (share := next(shares)) is not None:
                 kept.append(PartDraft(_part(part, self._original.id)))
-                kept[-1].text = text
-        if not placed:
+                kept[-1].text = share
+        if not said:
             kept.append(TextPart(text))
         self.__dict__["parts"] = kept
 

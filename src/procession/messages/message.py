@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from procession.errors import MessageError
 from procession.ids import new_id
 from procession.messages.parts import Part, Parts, TextPart
+from procession.messages.spread import shares_of
 from procession.messages.value import Value
 
 __all__ = ["ROLES", "Message", "Moment", "Role", "SystemMessage"]
@@ -113,20 +114,26 @@ class Message(Value):
 
     def with_text(self, text: str) -> Message:
         """
-        Return this message with *text* as its only text part; every other part stays as it is (D19).
+        Return this message with *text* as the text of its text parts; every other part stays as it is (D19).
 
-        The text stands where the first text part stood, or at the end where there was none.
+        Of several text parts each keeps its own share of the new text, and one that is left without any is taken out.
+        Where there is no text part, one is put at the end.
+
+        >>> from procession.messages.parts import ReasoningPart
+        >>> step = Message("assistant", [TextPart("One bad. "), ReasoningPart("Hm."), TextPart("Two bad.")])
+        >>> [part.text for part in step.with_text(step.text.replace("bad", "[X]")).parts if isinstance(part, TextPart)]
+        ['One [X]. ', 'Two [X].']
         """
+        said = [part for part in self.parts if isinstance(part, TextPart)]
+        if not said:
+            return self.with_parts([*self.parts, TextPart(text)])
+        shares = iter(shares_of([part.text for part in said], text))
         kept: list[Part] = []
-        placed = False
         for part in self.parts:
             if not isinstance(part, TextPart):
                 kept.append(part)
-            elif not placed:
-                kept.append(part.replace(text=text))
-                placed = True
-        if not placed:
-            kept.append(TextPart(text))
+            elif (share := next(shares)) is not None:
+                kept.append(part if share == part.text else part.replace(text=share))
         return self.with_parts(kept)
 
     def with_metadata(self, **values: Any) -> Message:

@@ -16,7 +16,17 @@ from procession.messages.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Dispute", "EditKind", "Splice", "Spliced", "apply_splices", "diff_text", "hidden_text", "merge_splices"]
+__all__ = [
+    "Dispute",
+    "EditKind",
+    "Splice",
+    "Spliced",
+    "apply_splices",
+    "common_prefix",
+    "diff_text",
+    "hidden_text",
+    "merge_splices",
+]
 
 EditKind: TypeAlias = Literal["redact", "rewrite", "annotate"]
 """What a change is for: ``redact`` hides, ``rewrite`` says otherwise, ``annotate`` adds what no reader is shown."""
@@ -88,8 +98,8 @@ def diff_text(old: str, new: str, kind: EditKind = "rewrite") -> list[Splice]:
     """
     if old == new:
         return []
-    start = _common_prefix(old, new)
-    tail = _common_prefix(old[start:][::-1], new[start:][::-1])
+    start = common_prefix(old, new)
+    tail = common_prefix(old[start:][::-1], new[start:][::-1])
     left, right = old[start : len(old) - tail], new[start : len(new) - tail]
     if not left or not right:
         return [Splice(start, start + len(left), right, kind)]
@@ -106,7 +116,7 @@ def diff_text(old: str, new: str, kind: EditKind = "rewrite") -> list[Splice]:
     ]
 
 
-def _common_prefix(first: str, second: str) -> int:
+def common_prefix(first: str, second: str) -> int:
     """
     Count the characters with which both begin, by halving: comparing slices is far faster than characters.
     """
@@ -130,8 +140,8 @@ def hidden_text(old: str, splice: Splice) -> tuple[int, int]:
     (0, 12)
     """
     covered = old[splice.start : splice.end]
-    head = _common_prefix(covered, splice.text)
-    tail = _common_prefix(covered[head:][::-1], splice.text[head:][::-1])
+    head = common_prefix(covered, splice.text)
+    tail = common_prefix(covered[head:][::-1], splice.text[head:][::-1])
     return splice.start + head, splice.end - tail
 
 
