@@ -236,8 +236,7 @@ class OutputStepPayload(HookPayload):
         """The tool calls of the step; read from the messages again where a processor has changed them (D37)."""
         if self.message_list.version == self._version or self.message_id is None:
             return self._tool_calls
-        calls = calls_of_step(self.message_list, self.message_id, self._tool_calls)
-        return tuple(call for call, _ in calls)
+        return tuple(call for call, _ in calls_of_step(self.message_list, self.message_id, self._tool_calls))
 
     @property
     def text(self) -> str:
