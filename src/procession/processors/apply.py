@@ -240,6 +240,8 @@ def _tools_of(payload: Any, given: Any) -> Mapping[str, Any]:
 
 def _apply_request(ctx: HookContext[Any], payload: Any, result: Any) -> None:
     _apply_response(ctx, payload, None)
+    if result is None:
+        return
     given = read_request_change(result)
     if given.prompt is not None:
         payload.prompt = given.prompt

@@ -38,8 +38,8 @@ class GivenRequest(NamedTuple):
     What a hook made of the request; ``None`` is no change.
     """
 
-    prompt: list[PromptMessage] | None = None
-    response: GivenResponse | None = None
+    prompt: list[PromptMessage] | None
+    response: GivenResponse | None
 
 
 def read_request_change(result: Any) -> GivenRequest:
@@ -48,8 +48,6 @@ def read_request_change(result: Any) -> GivenRequest:
 
     Raises ``MessageError`` saying what was returned, what is wrong with it and what is expected.
     """
-    if result is None:
-        return GivenRequest()
     if not is_form(result) or set(result) - {"prompt", "response"}:
         raise MessageError(
             f"process_llm_request returned {type(result).__name__}, which is neither a prompt nor a response",
