@@ -140,7 +140,6 @@ NO_RESPONSES: list[tuple[Any, str]] = [
 ]
 NO_PROMPTS: list[tuple[Any, str]] = [
     ("hello", "prompt=str"),
-    ([], "the prompt is empty"),
     ([1], "entry 0 is int"),
     ([{"role": "robot", "content": "Hi"}], "entry 0 has none of the roles"),
     ([{"role": "user", "content": [{"type": "zzz"}]}], "entry 0, part 0 has the unknown type"),

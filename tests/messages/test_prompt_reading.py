@@ -61,7 +61,6 @@ def test_our_own_forms(role: Any, content: Any, part: PromptPart) -> None:
     [
         ("Hi", "the prompt is str"),
         ({"role": "user", "content": "Hi"}, "the prompt is dict"),
-        ([], "the prompt is empty"),
         ([1], "entry 0 is int"),
         ([Message("user", (TextPart("Hi"),))], "entry 0 is Message"),
         ([{"content": "Hi"}], "entry 0 has none of the roles"),

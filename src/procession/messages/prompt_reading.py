@@ -39,12 +39,10 @@ def read_prompt(given: Any) -> list[PromptMessage]:
     >>> read_prompt([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}])
     [PromptMessage(role='user', content=(TextPart(text='Hi'),))]
 
-    Raises ``MessageError``, naming the entry and the part, for what no model takes: also for no entry at all.
+    Raises ``MessageError``, naming the entry and the part, for what no model takes.
     """
     if not is_sequence(given):
         raise MessageError(f"the prompt is {type(given).__name__}", hint=f"give a list of entries: {PROMPT_FORM}")
-    if not given:
-        raise MessageError("the prompt is empty", hint=f"leave one entry at least: {PROMPT_FORM}")
     return [_entry(one, at) for at, one in enumerate(given)]
 
 
