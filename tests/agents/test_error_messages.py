@@ -102,6 +102,8 @@ WRONG: list[tuple[Any, str, str]] = [
     ({"system_messages": [5]}, "int", "a list of texts"),
     ({"tool_choice": "zzz"}, "tool_choice=str", '"auto", "none", "required"'),
     ({"tool_choice": 5}, "tool_choice=int", '"auto", "none", "required"'),
+    ({"tool_choice": {"foo": 1}}, "tool_choice=dict", '"auto", "none", "required"'),
+    ({"tool_choice": {"type": "tool"}}, "tool_choice=dict", '"auto", "none", "required"'),
     ({"foo": 1}, "foo", "tool_choice"),
     ({"messages": [5]}, "int", "list of messages"),
 ]

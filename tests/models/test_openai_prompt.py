@@ -204,6 +204,7 @@ def test_servers_without_stream_options() -> None:
         ("none", "none"),
         ("required", "required"),
         ({"type": "tool", "tool_name": "weather"}, {"type": "function", "function": {"name": "weather"}}),
+        ({"type": "tool", "toolName": "weather"}, {"type": "function", "function": {"name": "weather"}}),
         ({"type": "none"}, "none"),
     ],
 )

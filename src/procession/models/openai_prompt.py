@@ -248,7 +248,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 def _tool_choice(choice: ToolChoice) -> Any:
     if isinstance(choice, str):
         return choice
-    name = choice.get("tool_name")
+    name = choice.get("tool_name", choice.get("toolName"))
     return {"type": "function", "function": {"name": name}} if name else choice.get("type", "auto")
 
 

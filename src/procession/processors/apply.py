@@ -168,7 +168,11 @@ def is_choice(value: Any) -> bool:
     """
     Whether *value* says which tools a model may call.
     """
-    return is_form(value) or (isinstance(value, str) and value in ("auto", "none", "required"))
+    kind = value.get("type") if is_form(value) else value
+    if kind == "tool" and is_form(value):
+        name = value.get("tool_name", value.get("toolName"))
+        return isinstance(name, str) and name != ""
+    return isinstance(kind, str) and kind in ("auto", "none", "required")
 
 
 def _is_model(value: Any) -> bool:
