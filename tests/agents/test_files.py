@@ -8,9 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.agents.kit import WAYS, ask
+from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
+from procession.messages.convert import to_db
 from procession.messages.message import Message
 from procession.messages.parts import FilePart, TextPart
 from procession.models.openai_chat import OpenAIChatModel
@@ -113,3 +114,37 @@ async def test_a_file_that_cannot_be_sent_is_an_error(way: str) -> None:
     seen = await ask(Agent("a", model=model), way, [Message("user", [FilePart(b"PK", "application/zip", "a.zip")])])
     assert "'application/zip' cannot be sent" in str(seen.error)
     assert asked == []
+
+
+def upload_forms(ctx: Any) -> Any:
+    """Put an address in place of each attachment, in messages as documents store them."""
+    forms = [to_db(message) for message in ctx.view]
+    for form in forms:
+        for attachment in form["content"].get("experimental_attachments", ()):
+            attachment["url"] = "https://up.example/1"
+    return forms
+
+
+def upload_drafts(ctx: Any) -> Any:
+    """The same, in the messages that a hook is given."""
+    for message in ctx.messages:
+        found = message.content.experimental_attachments
+        message.content.experimental_attachments = [{**one, "url": "https://up.example/1"} for one in found]
+    return ctx.messages
+
+
+@both_ways
+@pytest.mark.parametrize("upload", [upload_forms, upload_drafts])
+async def test_a_file_that_a_processor_uploads(way: str, upload: Any) -> None:
+    """Where a processor puts an address in place of an attachment, its data is neither sent nor stored."""
+    model, store = FakeModel("ok"), InMemoryThreadStore()
+    agent = Agent("see", model=model, memory=Memory(store), input_processors=[at("process_input", upload)])
+    content = {
+        "format": 2,
+        "parts": [{"type": "text", "text": "Look."}],
+        "experimental_attachments": [{"url": uri(PNG, "image/png"), "contentType": "image/png"}],
+    }
+    await ask(agent, way, {"role": "user", "content": content}, thread="t", resource="r")
+    expected = [TextPart("Look."), FilePart("https://up.example/1", "image/png")]
+    assert list(model.requests[0].messages[-1].content) == expected
+    assert (await store.messages("t"))[0].parts == expected

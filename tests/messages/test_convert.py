@@ -174,6 +174,35 @@ def test_attachments_are_files() -> None:
     assert read_message(plain).parts == [TextPart("x"), FilePart("u:x", "application/octet-stream")]
 
 
+def test_an_attachment_that_was_changed() -> None:
+    """Of a file that is written as a part and as an attachment, the one that was changed holds, and it alone."""
+    message = Message(
+        "user",
+        [FilePart("aGk=", "text/plain", "a.txt"), TextPart("look"), FilePart("https://a.example/b", "image/png")],
+    )
+    changed = to_db(message)
+    changed["content"]["experimental_attachments"][0] = {"url": "https://up.example/a", "contentType": "text/plain"}
+    uploaded = [
+        FilePart("https://up.example/a", "text/plain", "a.txt"), TextPart("look"),
+        FilePart("https://a.example/b", "image/png"),
+    ]  # fmt: skip
+    assert read_message(changed).parts == uploaded
+    changed = to_db(message)
+    changed["content"]["parts"][0]["data"] = "https://up.example/a"
+    assert [part.data for part in read_message(changed).parts if isinstance(part, FilePart)] == [
+        "https://up.example/a",
+        "https://a.example/b",
+    ]
+    assert read_message(to_db(message)).parts[1:] == message.parts[1:]
+
+
+def test_attachments_of_no_use() -> None:
+    """An attachment without a url is told, with the message it is in."""
+    for attachment in ({"contentType": "image/png"}, "https://a.example"):
+        with pytest.raises(MessageError, match="message 'm' has an attachment without a url"):
+            read_message({"id": "m", "role": "user", "content": "x", "experimental_attachments": [attachment]})
+
+
 @pytest.mark.parametrize(
     "content",
     [{"content": "x"}, {"format": 2, "parts": [], "content": "x"}, {"parts": [{"type": "text", "text": "x"}]}],

@@ -12,7 +12,7 @@ from tests.messages.strategies import messages
 from procession.errors import MessageError
 from procession.messages.draft import MessageDraft, PartDraft, drafts_of
 from procession.messages.message import Message
-from procession.messages.parts import ReasoningPart, StepStartPart, TextPart, ToolCallPart
+from procession.messages.parts import FilePart, ReasoningPart, StepStartPart, TextPart, ToolCallPart
 
 CALL = ToolCallPart("c", "find", {"q": ["x"]}, "result", {"mail": "bob@x.io"})
 
@@ -185,3 +185,32 @@ def test_methods_of_a_message_see_the_edits() -> None:
     made = draft.with_text("y")
     assert (made.text, made.metadata) == ("y", {"a": 1})
     assert isinstance(made, Message)
+
+
+def test_attachments_of_a_draft() -> None:
+    """The documents' attachments are the files: setting them changes, adds and takes out file parts."""
+    message = Message("user", [TextPart("look"), FilePart("aGk=", "text/plain", "a.txt")], id="m")
+    (draft,) = drafts_of([message])
+    (attachment,) = draft.content.experimental_attachments
+    assert attachment == {"url": "data:text/plain;base64,aGk=", "contentType": "text/plain"}
+    with pytest.raises(TypeError):
+        attachment["url"] = "lost"  # type: ignore[index]
+    draft.content.experimental_attachments = [attachment]
+    assert draft.freeze() is message
+    draft.content.experimental_attachments = [
+        {**attachment, "url": "https://up.example"},
+        {"url": "https://b.example/b.png", "contentType": "image/png"},
+    ]
+    assert draft.freeze().parts == [
+        TextPart("look"),
+        FilePart("https://up.example", "text/plain", "a.txt"),
+        FilePart("https://b.example/b.png", "image/png"),
+    ]
+    draft.content.experimental_attachments = []
+    assert draft.freeze().parts == [TextPart("look")]
+    assert draft.content.experimental_attachments == ()
+    draft.content = {
+        "parts": [{"type": "text", "text": "x"}],
+        "experimental_attachments": [{"url": "https://c.example"}],
+    }
+    assert [part.type for part in draft.freeze().parts] == ["text", "file"]

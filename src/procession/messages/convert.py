@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from procession.errors import MessageError
 from procession.ids import new_id
-from procession.messages.media_types import media_type_of
+from procession.messages.attachments import attachments_of, read_attachments
 from procession.messages.message import ROLES, Message, Moment, SystemMessage
-from procession.messages.part_reading import DEFAULT_FILE, read_parts, take
-from procession.messages.part_writing import core_part, core_result, db_part, file_url, ui_part
-from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
+from procession.messages.part_reading import read_parts, take
+from procession.messages.part_writing import core_part, core_result, db_part, ui_part
+from procession.messages.parts import Parts, TextPart, ToolCallPart
 from procession.messages.shapes import is_form
 from procession.messages.value import Value
 
@@ -111,7 +111,8 @@ def _read_form(form: Form) -> Incoming | SystemMessage:
     elif parts is None or (not parts and content):
         parts = content
     made = [*read_parts(parts, where)]
-    made += _read_attachments(attachments, made)
+    if attachments:
+        made = read_attachments(made, attachments, where)
     if role == "system":
         return SystemMessage("\n".join(part.text for part in made if isinstance(part, TextPart)))
     given = take(form, "createdAt", "created_at")
@@ -146,16 +147,6 @@ def _read_signal(form: Form) -> Incoming:
     return Incoming(message, timed=given is not None, fluid=True)
 
 
-def _read_attachments(attachments: Any, parts: list[Part]) -> Iterator[FilePart]:
-    known = {part.data for part in parts if isinstance(part, FilePart)}
-    known |= {file_url(part) for part in parts if isinstance(part, FilePart)}
-    for one in cast("Iterable[Form]", attachments or ()):
-        url = one["url"]
-        if url not in known:
-            kind = take(one, "contentType", "content_type", "mediaType") or media_type_of(url, DEFAULT_FILE)
-            yield FilePart(url, kind, take(one, "name", "filename"))
-
-
 def _read_time(given: Any, where: str) -> datetime:
     if isinstance(given, datetime):
         return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
@@ -184,11 +175,8 @@ def to_db(message: Message) -> dict[str, Any]:
     texts = [part.text for part in message.parts if isinstance(part, TextPart)]
     if texts:
         content["content"] = texts[-1]
-    files = [part for part in message.parts if isinstance(part, FilePart)]
-    if files:
-        content["experimental_attachments"] = [
-            {"url": file_url(part), "contentType": part.media_type} for part in files
-        ]
+    if attachments := attachments_of(message.parts):
+        content["experimental_attachments"] = attachments
     if message.metadata:
         content["metadata"] = dict(message.metadata)
     if message.provider_metadata:

@@ -13,6 +13,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
 from procession.errors import MessageError
+from procession.messages.attachments import read_attachments, views_of, with_attachments
 from procession.messages.part_reading import read_part
 from procession.messages.parts import Part, Parts, TextPart
 from procession.messages.shapes import is_form
@@ -200,12 +201,21 @@ class MessageDraft(_Draft):
         elif is_form(content):
             if "parts" in content:
                 self.parts = content["parts"]
+            if "experimental_attachments" in content:
+                given = read_attachments(self.values(), content["experimental_attachments"], f"message {self.id!r}")
+                self.parts = [PartDraft(part) for part in given]
             if "metadata" in content:
                 self.metadata = content["metadata"]
         elif isinstance(content, DraftContent):
             self.parts, self.metadata = content.parts, content.metadata
         else:
             self.parts = content
+
+    def values(self) -> list[Part]:
+        """
+        Return the parts as they stand now, as values.
+        """
+        return [_part(part, self._original.id) for part in self.parts]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _PROPERTIES:
@@ -234,7 +244,7 @@ class MessageDraft(_Draft):
         return original.replace(**changes) if changes else original
 
     def _frozen_parts(self, original: Message) -> Parts:
-        parts = [_part(part, original.id) for part in self.__dict__["parts"]]
+        parts = self.values()
         old = original.parts
         if len(parts) != len(old):
             return Parts(parts)
@@ -279,6 +289,18 @@ class DraftContent:
     @metadata.setter
     def metadata(self, metadata: Mapping[str, Any] | None) -> None:
         self._draft.metadata = dict(metadata or {})
+
+    @property
+    def experimental_attachments(self) -> tuple[Mapping[str, Any], ...]:
+        """
+        The files, each as its ``url`` and ``contentType``; to change one, set them all.
+        """
+        return views_of(self._draft.values())
+
+    @experimental_attachments.setter
+    def experimental_attachments(self, attachments: Iterable[Mapping[str, Any]] | None) -> None:
+        made = with_attachments(self._draft.values(), attachments, f"message {self._draft.id!r}")
+        self._draft.parts = [PartDraft(part) for part in made]
 
     @property
     def content(self) -> str:
