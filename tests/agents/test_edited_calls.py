@@ -8,6 +8,7 @@ import pytest
 from tests.agents.kit import WAYS, ask, at, counted_tool
 
 from procession.agents.agent import Agent
+from procession.messages.chunks import ToolResult
 from procession.messages.parts import ToolCallPart
 from procession.processors.processor import Processor
 from procession.testing.fake_model import FakeModel
@@ -177,3 +178,30 @@ async def test_ids_that_come_again(way: str) -> None:
     model = FakeModel([call_tool("lookup", {"q": 1}, id="c"), call_tool("lookup", {"q": 2}, id="c"), "Done."])
     result = (await ask(agent_of(model, [found], at("process_output_step", take_out)), way)).result
     assert (ran, [call.args for call in result.tool_calls]) == ([{"q": 1}], [{"q": 1}])
+
+
+def by_the_documents(ctx: Any) -> None:
+    """Replace the result as the documents write it."""
+    call = {"state": "result", "toolCallId": ctx.tool_call_id, "toolName": ctx.tool_name, "args": ctx.args}
+    part = {"type": "tool-invocation", "toolInvocation": {**call, "result": "[REDACTED]"}}
+    ctx.message_list.update_tool_invocation(part)
+
+
+def by_a_draft(ctx: Any) -> None:
+    """Replace the result in the messages that the hook is given."""
+    for message in ctx.messages:
+        for part in message.content.parts:
+            if part.type == "tool-invocation" and part.tool_call_id == ctx.tool_call_id:
+                part.result = "[REDACTED]"
+
+
+@both_ways
+@pytest.mark.parametrize("redact", [by_the_documents, by_a_draft])
+async def test_a_result_that_is_replaced_in_the_messages(way: str, redact: Any) -> None:
+    """A result that ``process_tool_result`` replaces in the messages is the one that everybody sees."""
+    found, _ = counted_tool()
+    model = two_calls()
+    seen = await ask(agent_of(model, [found], at("process_tool_result", redact)), way)
+    assert [getattr(one, "result", None) for one in seen.result.tool_results] == ["[REDACTED]"] * 2
+    assert [chunk.result for chunk in seen.chunks if isinstance(chunk, ToolResult)] == ["[REDACTED]"] * 2
+    assert "found" not in str(model.requests[1].messages)

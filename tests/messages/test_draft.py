@@ -214,3 +214,11 @@ def test_attachments_of_a_draft() -> None:
         "experimental_attachments": [{"url": "https://c.example"}],
     }
     assert [part.type for part in draft.freeze().parts] == ["text", "file"]
+
+
+def test_a_result_of_an_open_call() -> None:
+    """An open tool call that is given a result is answered; of one that is set to nothing it stays open."""
+    (draft,) = drafts_of([Message("assistant", [ToolCallPart("c", "find", {}), ToolCallPart("d", "find", {})], id="m")])
+    draft.parts[0].result = "x"
+    draft.parts[1].result = None
+    assert draft.freeze().parts == [ToolCallPart("c", "find", {}, "result", "x"), ToolCallPart("d", "find", {})]

@@ -1,18 +1,23 @@
 """
-Documents' words: ``message_list.get.<scope>.<form>()`` as thin views, each a fresh list.
+Documents' words: ``message_list.get.<scope>.<form>()`` as thin views, each a fresh list; and other spellings.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from procession.errors import MessageError
 from procession.messages.convert import to_core, to_ui
+from procession.messages.part_reading import read_part
+from procession.messages.parts import ToolCallPart
+from procession.messages.response_store import ResponseStore
 
 if TYPE_CHECKING:
     from procession.messages.message import Message
     from procession.messages.message_store import MessageStore
 
-__all__ = ["Getter", "Scope"]
+__all__ = ["DocumentsWords", "Getter", "Scope"]
 
 
 class Scope:
@@ -93,3 +98,39 @@ class Getter:
     def _live(self, source: str) -> Scope:
         store = self._store
         return Scope(list(store.view(source) if self._persisted else store.unsaved(source)))
+
+
+class DocumentsWords(ResponseStore):
+    """
+    What the documents call things, where this house has another word.
+    """
+
+    __slots__ = ()
+
+    @property
+    def get(self) -> Getter:
+        """
+        The documents' spelling: ``message_list.get.all.db()``, ``.input.core()``, ``.response.ui()``.
+        """
+        return Getter(self)
+
+    @property
+    def get_persisted(self) -> Getter:
+        """
+        The same scopes with what has been drained to a store still in them.
+        """
+        return Getter(self, persisted=True)
+
+    def update_tool_invocation(self, part: ToolCallPart | Mapping[str, Any]) -> bool:
+        """
+        Let *part* be the next state of its tool call, as ``update_tool_call`` does; tells whether there is one.
+
+        A part in the documents' form is ``{"type": "tool-invocation", "toolInvocation": {"state": "result", ...}}``.
+        Raises ``MessageError`` where it is no tool call.
+        """
+        read = read_part(part, "update_tool_invocation")
+        if not isinstance(read, ToolCallPart):
+            raise MessageError(
+                f"update_tool_invocation was given a part of type {read.type!r}", hint="give a part of a tool call"
+            )
+        return self.update_tool_call(read)

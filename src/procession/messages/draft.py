@@ -84,7 +84,8 @@ _set_original: Any = _Draft.__dict__["_original"].__set__
 
 class PartDraft(_Draft):
     """
-    A part as a processor edits it: the fields of the part, as attributes that can be set.
+    A part as a processor edits it: the fields of the part, as attributes that can be set.  An open tool call that is
+    given a result is answered.
 
     >>> draft = PartDraft(TextPart("call 555"))
     >>> draft.text = "call [PHONE]"
@@ -97,6 +98,12 @@ class PartDraft(_Draft):
     if TYPE_CHECKING:
         type: str
         text: str
+        state: str
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "result" and value is not None and self.state == "call":  # else nobody would look at it
+            self.state = "result"
 
 
 class MessageDraft(_Draft):

@@ -12,10 +12,9 @@ from procession.errors import MessageError
 from procession.ids import new_id
 from procession.messages import combine
 from procession.messages.convert import Incoming, read_messages
-from procession.messages.documents import Getter
+from procession.messages.documents import DocumentsWords
 from procession.messages.message import Message, SystemMessage
 from procession.messages.parts import Parts, TextPart, ToolCallPart
-from procession.messages.response_store import ResponseStore
 from procession.messages.sources import INPUT, MEMORY, RESPONSE, UNSAVED, flag_of, names_of
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _LIVE = INPUT | RESPONSE
 _TICK = timedelta(microseconds=1)
 
 
-class MessageList(ResponseStore):
+class MessageList(DocumentsWords):
     """
     Messages in the order of their times, each with a source, and the system messages beside them.
 
@@ -320,19 +319,11 @@ class MessageList(ResponseStore):
 
     # --- the documents' words --------------------------------------------------
 
-    @property
-    def get(self) -> Getter:
+    def remove_by_ids(self, ids: Iterable[str]) -> list[Message]:
         """
-        The documents' spelling: ``message_list.get.all.db()``, ``.input.core()``, ``.response.ui()``.
+        Take messages out: the documents' word for ``remove``.
         """
-        return Getter(self)
-
-    @property
-    def get_persisted(self) -> Getter:
-        """
-        The same scopes with what has been drained to a store still in them.
-        """
-        return Getter(self, persisted=True)
+        return self.remove(ids)
 
     def latest_user_text(self) -> str | None:
         """
