@@ -26,7 +26,9 @@ class Collector:
     Collects what came out of the stream chain: its text, its tool calls, and the parts in their order.
     """
 
-    __slots__ = ("_parts", "_said", "_signature", "_thinking", "block", "pieces", "reasoning", "tool_calls")
+    __slots__ = (
+        "_parts", "_said", "_signature", "_thinking", "block", "files", "pieces", "reasoning", "sources", "tool_calls",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.block: str | None = None
@@ -35,6 +37,8 @@ class Collector:
         """The pieces of the block that is being collected."""
         self.reasoning: list[str] = []
         self.tool_calls: list[ToolCall] = []
+        self.files: tuple[FilePart, ...] = ()
+        self.sources: tuple[SourcePart, ...] = ()
         self._said: list[str] = []
         self._parts: list[Part] = []
         self._thinking: str | None = None
@@ -131,7 +135,9 @@ class Collector:
         Take a file.
         """
         self._close()
-        self._parts.append(FilePart(chunk.data, chunk.media_type, chunk.filename, chunk.provider_metadata))
+        part = FilePart(chunk.data, chunk.media_type, chunk.filename, chunk.provider_metadata)
+        self.files = (*self.files, part)
+        self._parts.append(part)
 
     def add_source(self, chunk: SourceChunk) -> None:
         """
@@ -139,11 +145,11 @@ class Collector:
         """
         self._close()
         kind: Literal["url", "document"] = "document" if chunk.source_type == "document" else "url"
-        self._parts.append(
-            SourcePart(
-                chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata
-            )
+        part = SourcePart(
+            chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata
         )
+        self.sources = (*self.sources, part)
+        self._parts.append(part)
 
 
 _OTHERS: dict[type[Chunk], Callable[[Collector, Any], None]] = {

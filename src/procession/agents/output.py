@@ -11,6 +11,7 @@ from procession.agents.suspended_call import SuspendedCall
 from procession.errors import ProcessionError, RunCancelled, RunSuspended, TripwireError
 from procession.messages.chunks import ResponseMetadata, ToolCall, ToolError, ToolResult, TripwireInfo
 from procession.messages.message import Message
+from procession.messages.parts import FilePart, SourcePart
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
 from procession.processors.violation import GuardReport, Violation
@@ -36,8 +37,8 @@ class AgentStep:
     """
 
     __slots__ = (
-        "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "response", "step_number",
-        "text", "tool_calls", "tool_results", "tripwire", "usage", "warnings",
+        "files", "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "response", "sources",
+        "step_number", "taken", "text", "tool_calls", "tripwire", "usage", "warnings",
     )  # fmt: skip
 
     def __init__(self, step_number: int, message_id: str) -> None:
@@ -49,7 +50,12 @@ class AgentStep:
         self.finish_reason = "unknown"
         self.usage: Usage = NO_USAGE
         self.tool_calls: Sequence[ToolCall] = ()
-        self.tool_results: Sequence[ToolResult | ToolError] = ()
+        self.taken: Sequence[ToolResult | ToolError] = ()
+        """The results so far; while they are being taken it still grows."""
+        self.files: tuple[FilePart, ...] = ()
+        """The files that the model gave."""
+        self.sources: tuple[SourcePart, ...] = ()
+        """What the model named as its sources."""
         self.tripwire: TripwireInfo | None = None
         """Of a rejected attempt: why it was rejected."""
         self.provider_metadata: Mapping[str, Any] | None = None
@@ -57,6 +63,13 @@ class AgentStep:
         self.object: Any = None
         self.response: ResponseMetadata | None = None
         """What the provider said of its response: id, model, time (seconds since 1970) and HTTP headers."""
+
+    @property
+    def tool_results(self) -> tuple[ToolResult | ToolError, ...]:
+        """
+        What the tools answered, in the order of the calls.
+        """
+        return tuple(self.taken)
 
     def __repr__(self) -> str:
         return f"AgentStep({self.step_number}, {self.finish_reason!r}, text={self.text!r})"

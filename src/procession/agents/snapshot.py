@@ -42,7 +42,7 @@ _COUNTERS = (
     "sealed", "asked",
 )  # fmt: skip
 
-_SAID = ("text", "reasoning", "tool_calls", "tool_results", "object")
+_SAID = ("text", "reasoning", "tool_calls", "taken", "object", "files", "sources")
 """What an attempt said; of a rejected one it is not kept."""
 
 _TO_PROVIDERS = frozenset({"model_settings", "provider_options"})

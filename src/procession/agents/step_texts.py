@@ -4,12 +4,12 @@ The texts of a run's steps, read from the messages.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from procession.agents.output import AgentStep
 from procession.agents.state import LoopState
 from procession.messages.message import Message
-from procession.messages.parts import StepStartPart, TextPart
+from procession.messages.parts import FilePart, Part, SourcePart, StepStartPart, TextPart
 
 __all__ = ["refresh_texts"]
 
@@ -24,29 +24,28 @@ def refresh_texts(state: LoopState) -> None:
     if not state.step_texts_stale or not steps:
         return
     state.step_texts_stale = False
-    texts = _texts(state.messages.view("response"))
+    said = _parts_by_step(state.messages.view("response"))
     for index, step in enumerate(steps):
-        step.text = texts[index] if index < len(texts) else ""
-    if len(texts) > len(steps):
-        steps[-1].text = "".join(texts[len(steps) - 1 :])
+        own = said[index] if index < len(said) else []
+        if step is steps[-1]:
+            own = [part for parts in said[index:] for part in parts]
+        step.text = "".join(part.text for part in own if isinstance(part, TextPart))
+        if step.files or step.sources:
+            step.files = tuple(part for part in own if isinstance(part, FilePart))
+            step.sources = tuple(part for part in own if isinstance(part, SourcePart))
 
 
-def _texts(messages: Any) -> list[str]:
-    texts: list[str] = []
-    current: list[str] | None = None
-    first = True
-    message: Message
+def _parts_by_step(messages: Iterable[Message]) -> list[list[Part]]:
+    steps: list[list[Part]] = []
+    current: list[Part] | None = None
     for message in messages:
-        if message.role != "assistant":
-            continue
-        for part in message.parts:
+        for part in message.parts if message.role == "assistant" else ():
+            current = [] if current is None else current
             if isinstance(part, StepStartPart):
-                texts.append("".join(current or []))
+                steps.append(current)
                 current = []
-            elif isinstance(part, TextPart):
-                current = [] if current is None else current
-                current.append(part.text)
-            first = False
-    if current is not None or not first:
-        texts.append("".join(current or []))
-    return texts
+            else:
+                current.append(part)
+    if current is not None:
+        steps.append(current)
+    return steps

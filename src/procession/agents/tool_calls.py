@@ -107,7 +107,7 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
         attempt.outcomes = (outcome,)
         if not outcome.pending:
             taken: list[ToolResult | ToolError] = []
-            attempt.step.tool_results = taken
+            attempt.step.taken = taken
             await _take(state, run, path, outcome, taken)
     except Tripwire as verdict:
         await _stop(state, verdict)
@@ -136,7 +136,7 @@ async def _run_answered(state: LoopState, run: InlineRun, path: str) -> LoopStat
         state.chain.begin(step_number=state.step_number, steps=state.seen_steps(), retry_count=state.retries)
     waiting = {one.place: one for one in state.suspended}
     order = {call.tool_call_id: place for place, call in enumerate(attempt.step.tool_calls)}
-    taken = attempt.step.tool_results = [*attempt.step.tool_results]
+    taken = attempt.step.taken = [*attempt.step.taken]
     done = {result.tool_call_id for result in taken}
     left: list[SuspendedCall] = []
     outcomes: list[ToolOutcome] = []
@@ -287,7 +287,7 @@ async def take_results(state: LoopState, run: InlineRun, path: str) -> LoopState
     if attempt is None:
         return state
     taken: list[ToolResult | ToolError] = []
-    attempt.step.tool_results = taken
+    attempt.step.taken = taken
     waiting: list[SuspendedCall] = []
     try:
         for outcome in attempt.outcomes:
