@@ -14,7 +14,7 @@ from tests.agents.test_structured_stream import cut, leads_to, random_value
 
 from procession.agents.agent import Agent
 from procession.agents.structured.escapes import decoded, plain_escapes
-from procession.messages.chunks import Chunk, Finish, TextDelta, TextEnd, TextStart
+from procession.messages.chunks import Chunk, Finish, TextDelta, TextEnd, TextStart, ToolOutput, ToolResult
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel, Reply
@@ -202,3 +202,19 @@ async def test_on_chunk_gets_partial_values(guarded: bool) -> None:
     told.clear()
     await agent.generate("Hi", structured_output=Person, on_chunk=later)
     assert [chunk.type for chunk in told].count("object") == 1  # the whole answer is one piece
+
+
+@both_ways
+async def test_a_guard_round_a_structured_sub_agent_sees_no_escapes(way: str) -> None:
+    """Neither its nested text, nor its result, nor the outer prompt holds by an escape what a guard of the outer run hides."""
+    inside = FakeModel([say('{"name": "\\u0048er', 'on", "city": "P\\u0061ris"}')])
+    child = Agent("child", model=inside, structured_output=Person)
+    model = FakeModel([call_tool("agent-child", {"prompt": "Who?"}, id="c1"), "Done."])
+    parent = Agent("parent", model=model, tools=[child], output_processors=[Codenames(strategy="redact")])
+    seen = await ask(parent, way)
+    plain = '{"name": "[CODENAME]", "city": "Paris"}'
+    assert [result.result for result in seen.chunks.of(ToolResult)] == [plain]
+    nested = [chunk.output for chunk in seen.chunks.of(ToolOutput)]
+    assert "".join(chunk.text for chunk in nested if isinstance(chunk, TextDelta)) == plain
+    for shown in (seen.chunks, model.requests, seen.result.messages):
+        assert "eron" not in repr([*shown])

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
-from procession.errors import ProcessorError
+from procession.errors import MessageError, ProcessorError
 from procession.messages.chunks import (
     DataChunk,
     TextDelta,
@@ -93,6 +93,80 @@ async def test_a_hook_that_fails_at_what_a_tool_writes_fails_the_run(way: str) -
     hooks = [at("process_output_stream", hook, process_data_parts=True)]
     seen = await ask(Agent("bot", model=model, tools=[look], output_processors=hooks), way)
     assert isinstance(seen.error, ProcessorError)
+    assert len(model.requests) == 1
+
+
+@both_ways
+async def test_data_for_a_message_waits_its_turn_in_the_stream_s_processors(way: str) -> None:
+    """Two tools write at once, one of them to a message: a hook that waits has one chunk in hand, and loses none."""
+    begun, waiting = anyio.Event(), anyio.Event()
+
+    async def hook(ctx: Any) -> Any:
+        chunk = ctx.chunk
+        if isinstance(chunk, ToolOutput):
+            begun.set()
+            await waiting.wait()
+            await anyio.wait_all_tasks_blocked()
+        elif isinstance(chunk, DataChunk):
+            return None if "SECRET" in repr(chunk) else ctx.chunk
+        return ctx.chunk
+
+    @tool
+    async def one(ctx: ToolContext) -> str:
+        """Write a value."""
+        await ctx.writer.write("fine")
+        return "ok"
+
+    @tool
+    async def two(ctx: ToolContext) -> str:
+        """Write data to the question."""
+        await begun.wait()
+        waiting.set()
+        await ctx.writer.custom({"type": "data-x", "data": "SECRET12"}, message_id=ctx.messages[0].id)
+        return "ok"
+
+    model = FakeModel([call_tool("one", id="c1") + call_tool("two", id="c2"), "Done."])
+    hooks = [at("process_output_stream", hook, process_data_parts=True)]
+    with anyio.fail_after(20):
+        seen = await ask(Agent("bot", model=model, tools=[one, two], output_processors=hooks), way)
+    assert [chunk.output for chunk in seen.chunks.of(ToolOutput)] == ["fine"]
+    assert not seen.chunks.of(DataChunk)
+    assert "SECRET12" not in repr(seen.result.messages)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@both_ways
+async def test_a_tool_cannot_swallow_a_verdict_on_data_for_a_message(way: str, waits: bool) -> None:
+    """A verdict on it stands, whatever the tool's code does with it; a message that is not there is the tool's error."""
+    told: list[str] = []
+
+    def judge(ctx: Any) -> Any:
+        if isinstance(ctx.chunk, DataChunk):
+            ctx.abort("not that")
+        return ctx.chunk
+
+    async def judge_slowly(ctx: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        return judge(ctx)
+
+    @tool
+    async def look(ctx: ToolContext) -> str:
+        """Look it up."""
+        try:
+            await ctx.writer.custom({"type": "data-x", "data": 1}, message_id="nowhere")
+        except MessageError as error:
+            told.append(str(error))
+        try:
+            await ctx.writer.custom({"type": "data-x", "data": 1}, message_id=ctx.messages[0].id)
+        except BaseException:
+            pass
+        return "ok"
+
+    model = FakeModel([call_tool("look"), "Done."])
+    hooks = [at("process_output_stream", judge_slowly if waits else judge, process_data_parts=True)]
+    seen = await ask(Agent("bot", model=model, tools=[look], output_processors=hooks), way)
+    assert len(told) == 1
+    assert seen.tripwire.reason == "not that"
     assert len(model.requests) == 1
 
 

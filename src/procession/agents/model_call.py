@@ -61,7 +61,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             attempt.from_cache = attempt.begun = True
             replay = _replayed(attempt.response.chunks)
             if state.structured is not None:
-                replay = _readable(state.structured, replay)
+                replay = _readable(state.structured, replay, state)
             try:
                 await _answer(state, attempt, replay, keep)
             finally:
@@ -77,7 +77,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
             if state.structured is not None:
-                stream = _readable(state.structured, stream)
+                stream = _readable(state.structured, stream, state)
             whole = False
             try:
                 whole = await _answer(state, attempt, stream, keep, StepStart(state.response_id))
@@ -102,11 +102,11 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
     return state
 
 
-def _readable(wanted: StructuredRun, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+def _readable(wanted: StructuredRun, stream: AsyncIterator[Chunk], state: LoopState) -> AsyncIterator[Chunk]:
     """
     Return an answer as text guards can read it, where it is JSON.
     """
-    return plain_escapes(stream) if wanted.is_guarded else stream
+    return plain_escapes(stream) if wanted.is_guarded(inside=state.scope.outer is not None) else stream
 
 
 async def _failing(error: BaseException) -> AsyncIterator[Chunk]:

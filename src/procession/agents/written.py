@@ -17,22 +17,24 @@ __all__ = ["check_message", "put_data", "write_data", "write_from_tool"]
 async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, message_id: str | None = None) -> None:
     """
     Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).  What is written
-    after the end, or by what was left behind, reaches nobody.
+    after the end, or by what was left behind, reaches nobody.  Without a *sender* it is a tool's.
 
     Raises ``MessageError`` where no message has the id *message_id*.
     """
+    if sender is None:
+        await write_from_tool(state, chunk, message_id)
+        return
     if state.ended or is_left_behind():
         return
     if message_id is not None:
         check_message(state, message_id)
     for each in await state.deliver(chunk, sender):
-        if isinstance(each, DataChunk) and not each.transient:
-            _keep(state, DataPart(each.type, each.data, each.id), message_id)
+        _keep(state, each, message_id)
 
 
-async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
+async def write_from_tool(state: LoopState, chunk: Chunk, message_id: str | None = None) -> None:
     """
-    Do what :func:`write_data` does for a chunk of a tool; those that run at the same time wait for each other in the
+    Do what :func:`write_data` does for a chunk of a tool; tools that run at the same time wait for each other in the
     stream's processors.
 
     What a processor or a callback raises is no failure of the tool, whatever its code makes of it: it is noted as what
@@ -42,15 +44,17 @@ async def write_from_tool(state: LoopState, chunk: Chunk) -> None:
         return
     if state.stopped_by is not None:
         raise state.stopped_by
+    if message_id is not None:
+        check_message(state, message_id)
     chain = state.chain
     try:
         if chain is None or (chain.fast is not None and not isinstance(chunk, ToolOutput)):
-            await write_data(state, chunk)
+            for each in await state.deliver(chunk):
+                _keep(state, each, message_id)
             return
         for each in await chain.push_written(chunk):
             await state.send(each)
-            if isinstance(each, DataChunk) and not each.transient:
-                _keep(state, DataPart(each.type, each.data, each.id), None)
+            _keep(state, each, message_id)
     except (Exception, Signal) as raised:
         state.stopped_by = raised
         raise
@@ -66,13 +70,16 @@ def check_message(state: LoopState, message_id: str) -> None:
         )
 
 
-def _keep(state: LoopState, part: DataPart, message_id: str | None) -> None:
+def _keep(state: LoopState, chunk: Chunk, message_id: str | None) -> None:
     """
-    Keep *part* in the message *message_id*, without one in the present answer.
+    Keep the data of *chunk*, unless it is transient, in the message *message_id*, without one in the present answer.
 
     Until the model has answered it waits with the answer's other parts.  Where processors look at the messages it waits
     until they are done: they may work on forks, of which a map picks one, and may be promised not to change any.
     """
+    if not isinstance(chunk, DataChunk) or chunk.transient:
+        return
+    part = DataPart(chunk.type, chunk.data, chunk.id)
     attempt = state.attempt
     ours = message_id is None or message_id == state.response_id
     if ours and attempt is not None and attempt.step not in state.steps[-1:]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from procession.messages.chunks import Chunk
+from procession.messages.chunks import Chunk, Finish
 from procession.processors.adapter import HookCaller
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.guard_group import GuardGroup
@@ -16,12 +16,14 @@ from procession.processors.nested_values import LOOKED_INTO, guarded_chunk
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.protocols import option
 from procession.processors.stream_fork import ForkItem
-from procession.processors.stream_items import Item, ProcessorItem
+from procession.processors.stream_items import Due, Item, ProcessorItem
 from procession.processors.text_guard import TextGuard
 from procession.processors.time_limit import limited_hook
 from procession.steps.scope import RequestScope
 
 __all__ = ["nested_items"]
+
+_END = Finish("unknown")
 
 
 def nested_items(items: Sequence[Item]) -> list[Item]:
@@ -48,6 +50,13 @@ class _NestedItem(Item):
         super().__init__(is_async=True, holds=True, owner_id=outer.owner_id)
         self._outer = outer
         self._lanes: dict[Calls, _Lane] = {}
+
+    @property
+    def asks(self) -> bool:  # type: ignore[override]
+        """
+        Whether it asks somebody outside about what it holds back.
+        """
+        return self._outer.asks
 
     def begin(self, payload: OutputStreamPayload) -> None:
         """
@@ -84,7 +93,12 @@ class _NestedItem(Item):
             return []
         calls, inner = opened(coming)
         lane = self._lanes.get(calls)
-        return [wrapped(calls, held) for held in await lane.release(inner)] if lane is not None else []
+        if lane is None:
+            return []
+        try:
+            return [wrapped(calls, held) for held in await lane.release(inner)]
+        except Due as due:
+            raise _within(calls, due) from None
 
     async def apply(self, chunk: Chunk, sender: str | None = None) -> Chunk | None:
         """
@@ -95,11 +109,22 @@ class _NestedItem(Item):
         if lane is None:
             outer = self._outer
             lane = self._lanes[calls] = _Lane(outer.caller, outer.payload, outer.scope, outer.path)
-        out = lane.apply(inner, sender)
-        if lane.is_async:
-            out = await cast("Awaitable[Chunk | None]", out)
+            lane.defers = outer.defers
+        try:
+            out = lane.apply(inner, sender)
+            if lane.is_async:
+                out = await cast("Awaitable[Chunk | None]", out)
+        except Due as due:
+            raise _within(calls, due) from None
         made = cast("Chunk | None", out)
         return chunk if made is inner else None if made is None else wrapped(calls, made)
+
+
+def _within(calls: Calls, due: Due) -> Due:
+    """
+    Return a verdict of the nested stream in *calls* as those behind can look at its text: in the chunks of that stream.
+    """
+    return Due(due.item, [wrapped(calls, chunk) for chunk in due.chunks], wrapped(calls, _END))
 
 
 class _Lane(ProcessorItem):

@@ -26,7 +26,6 @@ from procession.steps.stray import is_failure, is_stray
 
 __all__ = ["CallLink", "Due", "Item", "Link", "ProcessorItem", "release_all", "run_items"]
 
-
 _END = Finish("unknown")
 """What a hook that lets go is shown where the answer is over without a chunk that says so."""
 
@@ -130,13 +129,14 @@ class Due(Exception):
     """
     A verdict of *item* that waits for those behind it, which have yet to look at *chunks*, the text before the match.
 
-    So the match that comes first in the text stops the run, wherever the text is cut: in pieces or in one.
+    So the match that comes first in the text stops the run, wherever the text is cut.  *end* tells that a nested one ends.
     """
 
-    def __init__(self, item: ProcessorItem, chunks: Sequence[Chunk]) -> None:
+    def __init__(self, item: ProcessorItem, chunks: Sequence[Chunk], end: Chunk | None = None) -> None:
         super().__init__(item.owner_id)
         self.item = item
         self.chunks = chunks
+        self.end = end
 
     async def settle(self, items: Sequence[Item], behind: int) -> NoReturn:
         """
@@ -146,7 +146,7 @@ class Due(Exception):
         unseen: list[Chunk] = []
         for chunk in self.chunks:
             await run_items(items, behind, chunk, unseen, None)
-        await release_all(items, None, unseen, start=behind, asking=False)
+        await release_all(items, self.end, unseen, start=behind, asking=False)
         self.item.decide()
         raise AssertionError("a verdict was due")
 

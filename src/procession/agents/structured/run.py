@@ -31,9 +31,9 @@ class StructuredRun:
         self.replaced = False
         """Whether a processor gave the answer itself, so that no further model may be asked (D36)."""
 
-    @property
-    def is_guarded(self) -> bool:
+    def is_guarded(self, *, inside: bool) -> bool:
         """
-        Whether text guards look at an answer that is to be JSON itself.
+        Whether text guards look at an answer that is to be JSON itself: those of this run, or of another one that it is
+        *inside* of, which takes the answer for a text.
         """
-        return bool(self.guards) and self.wanted is not None and self.wanted.model is None
+        return (inside or bool(self.guards)) and self.wanted is not None and self.wanted.model is None
