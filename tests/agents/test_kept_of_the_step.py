@@ -256,7 +256,7 @@ async def test_what_a_tool_asks_is_guarded_like_its_results(way: str) -> None:
     )
     seen = await ask(agent, way)
     (call,) = seen.result.suspended
-    assert call.payload == {"about": ["[CODENAME]", {"run_id": "Heron"}], "price": 5}
+    assert call.payload == {"about": ["[CODENAME]", {"run_id": "[CODENAME]"}], "price": 5}
     assert "[CODENAME]" in repr(seen.chunks.of(ToolCallSuspended)[0].suspend_payload)
     assert [one.outcome for one in seen.result.violations] == ["modified"]
     assert "about Heron" not in await journal_of(agent, seen.result.run_id)

@@ -9,12 +9,15 @@ from typing import Any
 
 from procession.agents.call import Call
 from procession.agents.caller import Caller
+from procession.agents.inner_runs import WAITING, AgentExecute
 from procession.agents.nested_stream import NestedStream
 from procession.agents.output import AgentResult
 from procession.agents.resume import prepare_resumed, waiting_calls
+from procession.agents.snapshot import RESUMED
 from procession.agents.sub_run import begin_sub_run, sub_run
 from procession.agents.workflow_tool import tool_name
 from procession.errors import InputError, RunAlreadyClaimed, RunError, TripwireError
+from procession.ids import new_id
 from procession.steps.own_context import OwnContext
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
@@ -26,6 +29,7 @@ _PARAMETERS: Mapping[str, Any] = {
     "properties": {"prompt": {"type": "string", "description": "What the agent is to do, with all that it must know."}},
     "required": ["prompt"],
 }
+_BEGUN = "inner_runs_begun"
 _ANSWERS: Mapping[str, Any] = {"type": "object", "minProperties": 1}
 
 
@@ -37,25 +41,26 @@ def agent_tool(
     """
     said = description if description is not None else getattr(agent, "description", "")
 
-    async def execute(args: Mapping[str, Any], ctx: ToolContext) -> str:
-        return await OwnContext(_run(agent, args["prompt"], ctx))
-
     return Tool(
         name=name or tool_name("agent", agent.id),
         description=said or f"Ask the agent {agent.id}.",
         parameters=_PARAMETERS,
-        execute=execute,
+        execute=AgentExecute(_execute, agent),
         requires_approval=requires_approval,
         output_type=str,
     )
 
 
+async def _execute(agent: Caller, args: Mapping[str, Any], ctx: ToolContext) -> str:
+    return await OwnContext(_run(agent, args["prompt"], ctx))
+
+
 async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
-    run_id = f"{ctx.run_id}:{ctx.tool_call_id}"
     nested = NestedStream(agent.id, ctx)
-    if ctx.resumed:
-        result = await _resume(agent, run_id, ctx, nested)
+    if ctx.resumed and ctx.inner_run is not None:
+        result = await _resume(agent, ctx.inner_run, ctx, nested)
     else:
+        run_id = ctx.inner_run = _new_run_id(ctx)
         run = begin_sub_run(agent, prompt, ctx.scope, run_id=run_id, emit=nested.emit, streaming=nested.streaming)
         result = await nested.read(run)
     if result.suspended:
@@ -67,6 +72,18 @@ async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
     if result.status == "aborted":
         raise RunError(f"agent {agent.id!r} was aborted")
     return result.text
+
+
+def _new_run_id(ctx: ToolContext) -> str:
+    """
+    Return an id that no run has which stands in this one: models give the same id to calls of several steps.
+    """
+    resources, id = ctx.scope.resources, f"{ctx.run_id}:{ctx.tool_call_id}"
+    begun: set[str] = resources.setdefault(_BEGUN, set())
+    if id in begun or RESUMED in resources:  # a call that went on with the run may have begun one before
+        id = f"{id}#{new_id()}"
+    begun.add(id)
+    return id
 
 
 async def _resume(agent: Caller, run_id: str, ctx: ToolContext, nested: NestedStream) -> AgentResult:
@@ -106,4 +123,5 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
         }
         for call in await waiting_calls(agent, run_id)
     ]
+    ctx.scope.resources.setdefault(WAITING, {})[run_id] = agent
     ctx.suspend({"agent": agent.id, "run_id": run_id, "calls": calls}, resume_schema=_ANSWERS, label=agent.id)

@@ -16,6 +16,7 @@ from procession.agents.commit import commit_marks, commit_within, log_not_saved
 from procession.agents.errors import own_error
 from procession.agents.guard_outcomes import outcomes_of
 from procession.agents.heed import native_cancels, notice_cancellation
+from procession.agents.inner_runs import WAITING, end_inner_runs
 from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
@@ -97,6 +98,8 @@ class Call:
             raise
         finally:
             close_ports(state)
+            if WAITING in state.scope.resources and state.progress is None:  # a resumed one may have lost its claim
+                await end_inner_runs(state, self.result)
 
     async def _ended(self, outcome: RunResult[Any]) -> AgentResult:
         """

@@ -15,6 +15,7 @@ import anyio
 from procession.agents.call import Call, Emit, prepare
 from procession.agents.caller import Caller
 from procession.agents.claim import Claim
+from procession.agents.inner_runs import end_inner_runs, end_waiting, note_inner_runs
 from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import INSIDE, read_snapshot, restore, write_snapshot
@@ -22,7 +23,7 @@ from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.toolset import tools_by_name
 from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
-from procession.storage.base import JournalRow
+from procession.storage.base import JournalRow, JournalStatus
 from procession.tools.json_value import json_value
 
 __all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls", "waiting_calls"]
@@ -65,19 +66,28 @@ class ResumedCall(Call):
                 group.cancel_scope.cancel()
         except BaseException:  # the task is being cancelled
             with suppress(Exception):
-                await (self.claim.settle("aborted") if self.has_begun else self.claim.release())
+                await (self._settle("aborted") if self.has_begun else self.claim.release())
             raise
         if failure is not None and not self.has_begun:  # it has not had its turn: the run still waits
             await self.claim.release()
             raise failure
         if result is None:
-            await self.claim.settle("aborted" if isinstance(failure, RunCancelled) else "failed")
+            await self._settle("aborted" if isinstance(failure, RunCancelled) else "failed")
             raise failure or self.claim.failure or self.claim.lost()
         if not self.has_begun:  # another call took its place
             await self.claim.release()
         elif result.status != "suspended":
-            await self.claim.settle(result.status)
+            await self._settle(result.status)
+        else:
+            await end_inner_runs(self.state, result)  # of calls that were declined
         return result
+
+    async def _settle(self, status: JournalStatus) -> None:
+        """
+        Write down that the run has ended, and end the runs inside it that still wait.
+        """
+        await self.claim.settle(status)
+        await end_inner_runs(self.state, None)
 
     async def note(self) -> None:
         """
@@ -131,6 +141,7 @@ async def prepare_resumed(
         if inside:
             call.state.scope.resources[INSIDE] = True
         call.state.answers = answered
+        note_inner_runs(call.state, agent)
         signal = options.get("abort_signal")
         if signal is None or not signal.aborted:  # then nothing is run, nor were tools asked for
             _check_tools(call, snapshot, answered, given)
@@ -181,14 +192,12 @@ async def only_call(agent: Caller, run_id: str, question_id: str | None, resourc
 
 async def cancel_run(agent: Caller, run_id: str, resource: str | None) -> None:
     """
-    End a suspended run for good, without an answer; nothing of it stays in the journal but that it was aborted.
+    End a suspended run for good, without an answer, and the runs of agents inside it; nothing of it stays in the journal but that it was aborted.
 
     Raises what ``suspended_calls`` raises, and ``RunAlreadyClaimed`` where it is being resumed.
     """
     row, _ = await _opened(agent, run_id, {"resource": resource})
-    claim = Claim(agent.runtime.store, run_id)
-    await claim.take(row)
-    await claim.settle("aborted")
+    await end_waiting(agent, row)
 
 
 def declined(reason: str | None) -> Declined:

@@ -26,10 +26,13 @@ from procession.processors.hold_back import PASSED
 from procession.processors.hooks import Hook
 from procession.processors.violation import Violation
 
-__all__ = ["INSIDE", "check_writable", "read_snapshot", "restore", "write_snapshot"]
+__all__ = ["INSIDE", "RESUMED", "check_writable", "read_snapshot", "restore", "write_snapshot"]
 
 INSIDE = "inside"
 """Whether a run is one of a tool of another run, with which alone it goes on; kept among the request's resources."""
+
+RESUMED = "resumed"
+"""Stands among the request's resources of a run that has gone on after a suspension."""
 
 FORMAT = 2
 """The version of what is written here."""
@@ -101,9 +104,11 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
             state.scope.note_look(processor_id, hook)
     for processor_id, passed in snapshot["looked_at"].items():
         state.scope.state(processor_id)[PASSED] = set(passed)
+    state.scope.resources[RESUMED] = True
     state.started = True
     step = state.steps[-1]
-    using = state.settings.replace(active_tools=None)  # the calls that wait were allowed when they were made
+    # The calls that wait were allowed when they were made.
+    using = state.settings.replace(active_tools=None, tool_choice="auto")
     attempt = state.attempt = Attempt(using, step, snapshot["before"])
     attempt.begun = True
     attempt.said = snapshot["said"]

@@ -53,6 +53,8 @@ class SuspendedCall(Value, kw_only=True):
     """Which of its step's calls it is, from 0: a model may give two of them one id."""
     number: int = 1
     """Which question of the run it is that has this call's id, from 1."""
+    inner_run: str | None = None
+    """The id of the run that waits inside, where the tool is an agent."""
 
     @property
     def question_id(self) -> str:

@@ -4,7 +4,9 @@ The end of a run that waits for an answer: the reader is told of each question, 
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn, TypeAlias
 
 from procession.agents.snapshot import check_writable, write_snapshot
 from procession.agents.state import LoopState
@@ -20,8 +22,12 @@ from procession.steps.step import InlineRun
 
 __all__ = ["park"]
 
-_IDS = frozenset({"question_id", "run_id", "tool_call_id"})
-"""What a question of an agent inside another one is answered by, and what no guard need look at."""
+_ASKED = {"agent", "run_id", "calls"}
+"""The fields of a question that an agent inside another one asks, as ``agent_tool`` puts it."""
+_CALL = {"question_id", "tool_call_id", "tool_name", "args", "kind", "payload", "resume_schema"}
+"""The fields of each call in it."""
+
+_Place: TypeAlias = tuple[str | int, ...]
 
 
 async def park(state: LoopState, waiting: list[SuspendedCall], run: InlineRun) -> NoReturn:
@@ -49,38 +55,56 @@ async def park(state: LoopState, waiting: list[SuspendedCall], run: InlineRun) -
 
 async def _guarded(state: LoopState, run: InlineRun, call: SuspendedCall) -> SuspendedCall:
     """
-    Return a question as the text guards of the answer leave its payload: a tool wrote it, as it does a result.
+    Return a question as the text guards of the answer leave what its tool wrote, as they do with a result.
+
+    Ids that an agent inside this one is answered by are no text of a tool: they stay as they are.
     """
-    if call.payload is None or call in state.suspended:
+    if call in state.suspended or (call.payload is None and call.resume_schema is None and call.label is None):
         return call
-    left = await guarded(state, run, _without_ids(call.payload), said=None, name=call.tool_name)
-    return call.replace(payload=_with_ids(left, call.payload))
+    said = {"payload": call.payload, "resume_schema": call.resume_schema, "label": call.label}
+    ids = dict(_ids(call.payload, call.inner_run, ("payload",))) if call.inner_run is not None else {}
+    for place in ids:
+        said = _put(said, place, None)
+    left = await guarded(state, run, said, said=None, name=call.tool_name)
+    for place, id in ids.items():
+        left = _put(left, place, id)
+    return call.replace(payload=left["payload"], resume_schema=left["resume_schema"], label=left["label"])
 
 
-def _without_ids(value: Any) -> Any:
-    if is_dict(value):
-        return {key: None if _is_id(key, each) else _without_ids(each) for key, each in value.items()}
+def _ids(payload: Any, run_id: str, place: _Place) -> Iterator[tuple[_Place, str]]:
+    """
+    Yield where, and which, the ids are in the question of the inner run *run_id*, and in those of runs inside that.
+    """
+    if not is_dict(payload) or payload.keys() != _ASKED or not _begins(payload["run_id"], run_id):
+        return
+    yield (*place, "run_id"), payload["run_id"]
+    for index, call in enumerate(payload["calls"] if is_items(payload["calls"]) else ()):
+        if not is_dict(call) or call.keys() != _CALL or not isinstance(call["tool_call_id"], str):
+            continue
+        if _begins(call["question_id"], call["tool_call_id"]):
+            at = (*place, "calls", index)
+            yield (*at, "tool_call_id"), call["tool_call_id"]
+            yield (*at, "question_id"), call["question_id"]
+            yield from _ids(call["payload"], f"{payload['run_id']}:{call['tool_call_id']}", (*at, "payload"))
+
+
+def _begins(id: Any, with_: str) -> bool:
+    """
+    Whether *id* is *with_* itself, or that and the number that tells it from an earlier one.
+    """
+    return isinstance(id, str) and (id == with_ or re.fullmatch(re.escape(with_) + "#[0-9a-f]{1,32}", id) is not None)
+
+
+def _put(value: Any, place: _Place, new: Any) -> Any:
+    """
+    Return *value* with *new* at a place of it.
+    """
+    if not place:
+        return new
+    key, rest = place[0], place[1:]
     if is_items(value):
-        return [_without_ids(each) for each in value]
-    return value
-
-
-def _is_id(key: Any, value: Any) -> bool:
-    return key in _IDS and isinstance(value, str)
-
-
-def _with_ids(value: Any, before: Any) -> Any:
-    """
-    Return *value* with the ids that it had *before*.
-    """
-    if is_dict(value) and is_dict(before):
-        return {
-            key: before[key] if _is_id(key, before.get(key)) else _with_ids(each, before.get(key))
-            for key, each in value.items()
-        }
-    if is_items(value) and is_items(before):
-        return [_with_ids(each, one) for each, one in zip(value, before, strict=True)]
-    return value
+        return [_put(each, rest, new) if index == key else each for index, each in enumerate(value)]
+    return {**value, key: _put(value[key], rest, new)}
 
 
 def _numbered(state: LoopState, call: SuspendedCall) -> SuspendedCall:
@@ -116,4 +140,4 @@ async def _ask(state: LoopState, call: SuspendedCall) -> SuspendedCall:
             return call.replace(args=out.args)
         if isinstance(out, ToolCallSuspended):
             return call.replace(args=out.args, payload=out.suspend_payload)
-    return call.replace(args=None, payload=None)  # a processor kept it from the reader
+    return call.replace(args=None, payload=None, label=None)  # a processor kept it from the reader

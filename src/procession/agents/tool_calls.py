@@ -204,6 +204,7 @@ async def _run(
         path=path,
         answers=resumed.answers if resumed is not None else (),
         apart=state.stoppable and not pooled,
+        inner_run=resumed.inner_run if resumed is not None else None,
     )
     try:
         if tool.requires_approval is not False or state.settings.require_tool_approval is not False:
@@ -274,6 +275,7 @@ def _waiting(
         answers=answers,
         place=next(place for place, one in enumerate(attempt.step.tool_calls) if one is call),
         number=number,
+        inner_run=context.inner_run,
     )
     return ToolOutcome(call, tool, pending=True, waiting=asked)
 

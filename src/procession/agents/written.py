@@ -4,12 +4,16 @@ Data that tools and processors write: it goes to the reader at once, and into th
 
 from __future__ import annotations
 
+from typing import Any
+
 from procession.agents.state import LoopState
 from procession.errors import MessageError
 from procession.messages.chunks import Chunk, DataChunk, ToolOutput
 from procession.messages.parts import DataPart
+from procession.messages.serial import to_data
 from procession.steps.left import is_left_behind
 from procession.steps.signals import Signal
+from procession.tools.json_value import json_value
 
 __all__ = ["check_message", "put_data", "write_data", "write_from_tool"]
 
@@ -19,7 +23,7 @@ async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, 
     Take data that a tool or a processor wrote to the reader, and keep it unless it is transient (D18).  What is written
     after the end, or by what was left behind, reaches nobody.  Without a *sender* it is a tool's.
 
-    Raises ``MessageError`` where no message has the id *message_id*.
+    Raises ``MessageError`` where no message has the id *message_id*, ``InputError`` for data that cannot be kept.
     """
     if sender is None:
         await write_from_tool(state, chunk, message_id)
@@ -28,6 +32,7 @@ async def write_data(state: LoopState, chunk: Chunk, sender: str | None = None, 
         return
     if message_id is not None:
         check_message(state, message_id)
+    _check(chunk)
     for each in await state.deliver(chunk, sender):
         _keep(state, each, message_id)
 
@@ -46,6 +51,7 @@ async def write_from_tool(state: LoopState, chunk: Chunk, message_id: str | None
         raise state.stopped_by
     if message_id is not None:
         check_message(state, message_id)
+    _check(chunk)
     chain = state.chain
     try:
         if chain is None or (chain.fast is not None and not isinstance(chunk, ToolOutput)):
@@ -58,6 +64,27 @@ async def write_from_tool(state: LoopState, chunk: Chunk, message_id: str | None
     except (Exception, Signal) as raised:
         state.stopped_by = raised
         raise
+
+
+def _check(chunk: Chunk) -> None:
+    """
+    Refuse data that cannot be kept, before anybody is shown it.
+    """
+    if isinstance(chunk, DataChunk) and not chunk.transient:
+        _writable(chunk.data)
+
+
+def _writable(data: Any) -> Any:
+    """
+    Return data as it can be written down, should the run be suspended: what cannot, as JSON can say it.
+
+    Raises ``InputError`` for what it cannot say, such as what is nested without end.
+    """
+    try:
+        to_data(data)
+    except (MessageError, RecursionError):
+        return json_value(data)
+    return data
 
 
 def check_message(state: LoopState, message_id: str) -> None:
@@ -79,7 +106,7 @@ def _keep(state: LoopState, chunk: Chunk, message_id: str | None) -> None:
     """
     if not isinstance(chunk, DataChunk) or chunk.transient:
         return
-    part = DataPart(chunk.type, chunk.data, chunk.id)
+    part = DataPart(chunk.type, _writable(chunk.data), chunk.id)
     attempt = state.attempt
     ours = message_id is None or message_id == state.response_id
     if ours and attempt is not None and attempt.step not in state.steps[-1:]:

@@ -38,8 +38,8 @@ class ToolContext:
     """
 
     __slots__ = (
-        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "apart", "attempt", "over", "question", "refused",
-        "run_id", "scope", "tool_call_id", "tool_name",
+        "_answers", "_asked", "_called", "_caller", "_emit", "_messages", "_path", "apart", "attempt", "inner_run", "over",
+        "question", "refused", "run_id", "scope", "tool_call_id", "tool_name",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +55,7 @@ class ToolContext:
         path: str = "",
         answers: Sequence[Any] = (),
         apart: bool = False,
+        inner_run: str | None = None,
     ) -> None:
         self.tool_call_id = tool_call_id
         """The model's name for the call."""
@@ -69,6 +70,8 @@ class ToolContext:
         """Whether an async tool runs in a task of its own, that can be left behind."""
         self.over = False
         """Whether the call has ended: what was left behind of it may still go on."""
+        self.inner_run = inner_run
+        """The id of the run, of an agent that is the tool, that the call waits for or has begun."""
         self._emit = emit
         self._caller = caller
         self._path = path
