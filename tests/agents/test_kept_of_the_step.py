@@ -258,7 +258,7 @@ async def test_what_a_tool_asks_is_guarded_like_its_results(way: str) -> None:
     (call,) = seen.result.suspended
     assert call.payload == {"about": ["[CODENAME]", {"run_id": "[CODENAME]"}], "price": 5}
     assert "[CODENAME]" in repr(seen.chunks.of(ToolCallSuspended)[0].suspend_payload)
-    assert [one.outcome for one in seen.result.violations] == ["modified"]
+    assert [one.outcome for one in seen.result.violations] == ["modified", "modified"]
     assert "about Heron" not in await journal_of(agent, seen.result.run_id)
     assert (await go_on(agent, way, seen.result.run_id, {"c1": 1})).result.status == "completed"
 

@@ -4,7 +4,7 @@ Inner runs: those of agents that are tools, which wait while the run that they s
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -33,11 +33,11 @@ class AgentExecute(partial[Coroutine[Any, Any, str]]):
     __slots__ = ()
 
 
-def inner_agent(call: SuspendedCall, tools: Any, outer: Caller) -> Caller:
+def inner_agent(call: SuspendedCall, tools: Mapping[str, Tool[Any]] | Callable[..., Any], outer: Caller) -> Caller:
     """
     Return the agent whose run *call* waits for, or *outer*, whose store may have the run, where that is not known.
     """
-    found: Tool[Any] | None = tools.get(call.tool_name) if isinstance(tools, Mapping) else None
+    found = None if callable(tools) else tools.get(call.tool_name)
     execute = found.execute if found is not None else None
     return execute.args[0] if isinstance(execute, AgentExecute) else outer
 
