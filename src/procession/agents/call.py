@@ -228,8 +228,7 @@ class Call:
             return
         self.aborted = True
         self.abort_reason = reason
-        if state.scope.abort_signal is not None:
-            state.scope.abort_signal.abort(reason)
+        state.scope.abort.abort(reason)  # also where nobody has asked for it yet: no tool starts after it
         # Hooks that look at the whole answer already are not called a second time: they have the grace period to end.
         whole = is_looked_at(state)
         run.cancel(after=state.scope.grace if whole else 0.0)

@@ -6,13 +6,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import TYPE_CHECKING
 
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from procession.messages.chunks import Chunk
 from procession.steps.abort import AbortSignal
+from procession.steps.left import is_left_behind
+from procession.steps.signals import CancelRun
 
-__all__ = ["heeding", "native_cancels", "notice_cancellation"]
+if TYPE_CHECKING:
+    from procession.agents.state import LoopState
+
+__all__ = ["heeding", "native_cancels", "notice_cancellation", "stop_unwanted"]
 
 
 async def heeding(stream: AsyncIterator[Chunk], signal: AbortSignal) -> AsyncGenerator[Chunk, None]:
@@ -54,3 +60,19 @@ async def notice_cancellation() -> None:
     import asyncio
 
     raise asyncio.CancelledError
+
+
+async def stop_unwanted(state: LoopState, pooled: bool = False) -> None:
+    """
+    Stop a run that is no longer wanted before a tool starts: tools do what cannot be taken back, and a processor or a
+    model's client may have swallowed the cancellation, or not have waited for anything since.
+
+    *pooled* says that this is not the task that drives the run: that one is cancelled by whoever cancels it.
+    """
+    if not pooled:
+        if state.cancels is not None and state.cancels() > state.cancelled_before:
+            await notice_cancellation()
+        await checkpoint_if_cancelled()
+    signal = state.scope.abort_signal
+    if (signal is not None and signal.aborted) or is_left_behind():
+        raise CancelRun("the run is no longer wanted")

@@ -10,6 +10,7 @@ from procession.agents.call import Emit
 from procession.agents.output import AgentResult
 from procession.errors import RunError
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
+from procession.steps.left import is_left_behind
 from procession.steps.signals import Signal, Tripwire
 from procession.tools.context import ToolContext
 
@@ -49,7 +50,7 @@ class NestedStream:
         return result
 
     async def _pass_on(self, chunk: Chunk) -> None:
-        if self._raised is None:
+        if self._raised is None and not is_left_behind():
             if isinstance(chunk, ErrorChunk):  # its words may be those of a provider
                 chunk = ErrorChunk(RunError(f"agent {self._agent_id!r} failed: {type(chunk.error).__name__}"))
             try:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, NoReturn
 
 from procession.agents.approval import needs_approval
+from procession.agents.heed import stop_unwanted
 from procession.agents.hook_steps import run_hook
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
@@ -79,6 +80,7 @@ async def _stop(state: LoopState, verdict: Tripwire) -> NoReturn:
 
 
 async def _together(state: LoopState, calls: Sequence[ToolCall], one: Callable[[int], Awaitable[None]]) -> None:
+    await stop_unwanted(state)
     pool = Pool(one, len(calls), state.settings.tool_concurrency)
     try:
         await pool.run(state.scope.grace)
@@ -181,6 +183,8 @@ async def _run(
     resumed: SuspendedCall | None = None,
     pooled: bool = False,
 ) -> ToolOutcome:
+    if state.cancels is None or state.scope.abort_signal is not None or state.cancels() > state.cancelled_before:
+        await stop_unwanted(state, pooled)
     using = attempt.using
     tools: Mapping[str, Tool[Any]] = using.tools if using.tool_choice != "none" else _NO_TOOLS
     tool = tools.get(call.tool_name)
@@ -212,6 +216,7 @@ async def _run(
                 args = tool.read_arguments(call.args)  # nobody is asked about a call that cannot be run
                 if await needs_approval(tool, state.settings.require_tool_approval, args, context):
                     return _waiting(attempt, call, tool, "approval", context, None)
+                await stop_unwanted(state, pooled)
         result = await tool.run(call.args, context)
         if context.question is None:
             # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
