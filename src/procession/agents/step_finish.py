@@ -13,7 +13,7 @@ from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
 from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_result import make_object
-from procession.agents.tool_calls import pending
+from procession.agents.tool_outcome import pending
 from procession.ids import new_id
 from procession.messages.chunks import Finish, StepFinish
 from procession.messages.parts import StepStartPart

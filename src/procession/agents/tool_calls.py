@@ -31,7 +31,7 @@ from procession.tools.context import ToolContext
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
-__all__ = ["pending", "run_and_take", "run_answered", "run_tools", "take_results"]
+__all__ = ["run_and_take", "run_answered", "run_tools", "take_results"]
 
 _NO_TOOLS: Mapping[str, Tool[Any]] = {}
 
@@ -389,13 +389,3 @@ async def _deny(state: LoopState, call: ToolCall, reason: Any) -> None:
     state.messages.update_tool_call(part)
     if state.heard:
         await state.deliver(ToolOutputDenied(call.tool_call_id, call.tool_name, call.args, text))
-
-
-def pending(outcomes: Sequence[ToolOutcome]) -> bool:
-    """
-    Whether a call waits for the caller to run its tool.
-    """
-    for outcome in outcomes:  # no generator: this is asked at every step
-        if outcome.pending:
-            return True
-    return False

@@ -4,6 +4,7 @@ ToolOutcome: what one tool call came to, before any processor saw it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from procession.agents.suspended_call import Declined, SuspendedCall
@@ -12,7 +13,7 @@ from procession.messages.chunks import ToolCall, ToolError, ToolResult
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
-__all__ = ["ToolOutcome", "told_of"]
+__all__ = ["ToolOutcome", "pending", "told_of"]
 
 
 def told_of(error: TripwireError) -> Any:
@@ -56,3 +57,13 @@ class ToolOutcome:
         """The chunk with which the model's answer brought the result, where no tool was run for it."""
         self.denied: Declined | None = None
         """Why the tool was not run, where somebody said so."""
+
+
+def pending(outcomes: Sequence[ToolOutcome]) -> bool:
+    """
+    Whether a call waits for the caller to run its tool.
+    """
+    for outcome in outcomes:  # no generator: this is asked at every step
+        if outcome.pending:
+            return True
+    return False
