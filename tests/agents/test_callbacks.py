@@ -226,3 +226,35 @@ def test_an_agent_refuses_what_is_no_callback(name: str) -> None:
     settings: dict[str, Any] = {name: 5}
     with pytest.raises(DefinitionError, match=f"{name} is int|{name}=5"):
         Agent("guide", model=FakeModel("x"), **settings)
+
+
+@both_ways
+async def test_advice_on_a_step_that_is_sent_back_at_its_end_is_dropped(way: str) -> None:
+    """Where ``step-finish`` sends a step back, the repeated attempt is told the processor's feedback alone."""
+    left = [1]
+
+    def act(ctx: Any) -> Any:
+        if ctx.chunk.type == "step-finish" and left:
+            left.pop()
+            ctx.abort("too short", retry=True)
+        return ctx.chunk
+
+    def advise(turn: Iteration) -> Any:
+        told.append(turn.step.text)
+        return {"feedback": f"advice on {turn.step.text}"}
+
+    told: list[Any] = []
+    guard = at("process_output_stream", act)
+    agent = looking(
+        steps=3,
+        output_processors=[guard],
+        max_processor_retries=1,
+        on_iteration_complete=advise,
+    )
+    seen = await ask(agent, way)
+    assert (seen.result.text, told) == ("1 done", ["0 ", "1 ", "done"])
+    model: Any = agent.model
+    systems = [[one.text for one in request.messages if one.role == "system"] for request in model.requests]
+    assert "too short" in systems[1][0]
+    assert "advice" not in str(systems[1])
+    assert "advice on 1 " in str(systems[2])

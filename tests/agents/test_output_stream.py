@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from tests.agents.kit import WAYS, ask, at, counted_tool, text_only
 
 from procession.agents.agent import Agent
-from procession.messages.chunks import DataChunk, Finish, StepFinish, StepStart, TextDelta, ToolCall
+from procession.messages.chunks import (
+    Chunk,
+    DataChunk,
+    Finish,
+    ResponseMetadata,
+    StepFinish,
+    StepStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+)
 from procession.messages.text.patterns import Rule
+from procession.models.model import ModelRequest
 from procession.processors.text_guard import TextGuard
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
@@ -24,6 +37,20 @@ class Secrets(TextGuard):
 
     id = "secrets"
     rules = (Rule("secret", "secret"),)
+
+
+class Told:
+    """A model that says the chunks it was given, and no others."""
+
+    id = "told"
+
+    def __init__(self, *answers: list[Chunk]) -> None:
+        self.answers = list(answers)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """Say the next answer."""
+        for chunk in self.answers.pop(0):
+            yield chunk
 
 
 def change(old: str, new: str, id: str) -> Any:
@@ -200,3 +227,25 @@ async def test_a_tool_call_may_be_changed(way: str) -> None:
         Agent("parrot", model=model, tools=[tool], output_processors=[at("process_output_stream", redirect)]), way
     )
     assert calls == [{"q": "safe"}]
+
+
+@both_ways
+@pytest.mark.parametrize("alone", [False, True])
+async def test_what_a_provider_says_of_its_response_reaches_no_reader(way: str, alone: bool) -> None:
+    """Metadata behind a call in an open block hold the request: processors see them, readers and ``on_chunk`` do not."""
+    told: list[str] = []
+
+    def act(ctx: Any) -> Any:
+        told.append(ctx.chunk.type)
+        return None if alone and ctx.chunk.type in ("text-end", "tool-call") else ctx.chunk
+
+    private = ResponseMetadata("i", request={"messages": "THE SYSTEM PROMPT"}, raw_response={"headers": {"x": "key"}})
+    answer = [TextStart("t"), TextDelta("Hello", "t"), ToolCall("c1", "lookup", {}), private, TextEnd("t")]
+    model = Told([*answer, Finish("tool-calls")], [TextDelta("Done."), Finish("stop")])
+    watch = at("process_output_stream", act)
+    agent = Agent("a", model=model, tools=[counted_tool()[0]], output_processors=[Secrets(strategy="redact"), watch])
+    seen = await ask(agent, way)
+    assert "response-metadata" in told
+    assert [chunk for chunk in seen.chunks if isinstance(chunk, ResponseMetadata)] == []
+    assert "THE SYSTEM PROMPT" not in repr(list(seen.chunks))
+    assert seen.result.text.startswith("Hello")

@@ -67,6 +67,7 @@ async def _deliver_end(state: LoopState, end: StepFinish, failed: bool) -> None:
         if failed or not (verdict.info.retry and await send_back(state, verdict.info, at_its_end=True)):
             raise
         state.finished = False
+        state.note = None  # advice on a step that does not stand
         raise Bail(state) from None
 
 

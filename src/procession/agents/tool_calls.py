@@ -5,6 +5,7 @@ Tool calls: the tools of one step run at the same time, their results are taken 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, Literal, NoReturn
 
@@ -21,6 +22,7 @@ from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolOrigin, ToolResultPayload
+from procession.processors.result_notes import ResultNotes
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
 from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
@@ -98,8 +100,8 @@ async def run_and_take(state: LoopState, run: InlineRun, path: str) -> LoopState
     attempt = state.attempt
     if attempt is None or attempt.error is not None or not (attempt.step.tool_calls or attempt.calls):
         return state
-    calls = attempt.step.tool_calls
-    if len(calls) != 1 or (attempt.calls is not None and attempt.calls.results) or calls[0].provider_executed:
+    calls, told = attempt.step.tool_calls, attempt.calls
+    if len(calls) != 1 or (told is not None and (told.results or told.late)) or calls[0].provider_executed:
         await run_tools(state, run, path)
         return await take_results(state, run, path)
     try:
@@ -316,6 +318,9 @@ async def _take(
     denied: Declined | None = outcome.denied
     failed = outcome.error is not None or denied is not None
     value = outcome.result if not failed else denied.reason if denied is not None else outcome.error
+    told = outcome.told
+    notes = ResultNotes(told.provider_metadata) if isinstance(told, ToolResult) and told.provider_metadata else None
+    came = deepcopy(value) if notes is not None else None
     if state.pipelines.takes_results and (not failed or state.pipelines.tells_tool_errors):
         payload = ToolResultPayload(
             state.messages,
@@ -330,6 +335,7 @@ async def _take(
             steps=state.seen_steps(),
             retry_count=state.retries,
         )
+        payload.notes = notes
         await run_hook(state, run, path, payload)
         value = payload.result
     if denied is not None:
@@ -355,12 +361,11 @@ async def _take(
             call.tool_call_id, call.tool_name, call.args, "result", value, None, outcome.is_error, model_output=output
         )
         chunk = ToolResult(call.tool_call_id, call.tool_name, call.args, value, outcome.is_error)
-    if outcome.told is not None:
-        notes = outcome.told.provider_metadata if isinstance(outcome.told, ToolResult) else None
-        part = part.replace(provider_metadata=notes)
+    if told is not None:
         chunk = chunk.replace(provider_executed=call.provider_executed)
-        if isinstance(chunk, ToolResult):
-            chunk = chunk.replace(provider_metadata=notes)
+        if notes is not None and isinstance(chunk, ToolResult) and value == came:  # of what was changed they may tell
+            part = part.replace(provider_metadata=notes.value)
+            chunk = chunk.replace(provider_metadata=notes.value)
     state.messages.update_tool_call(part)
     if not state.heard:
         taken.append(chunk)

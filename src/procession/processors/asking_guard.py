@@ -108,7 +108,7 @@ class AskingGuard(TextGuard):
 
     async def _look_into_all(self, ctx: ToolResultContext) -> dict[str, Any] | None:
         found: dict[str, list[Region]] = {}
-        for _, text in strings_in(ctx.result):
+        for _, text in strings_in([ctx.result, ctx.notes.value if ctx.notes is not None else None]):
             if text not in found:
                 found[text] = await self._regions_in_string(ctx, text)
         return self.look_into(ctx, found.__getitem__)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from procession.messages.chunks import Chunk, TextDelta, TextEnd
+from procession.messages.chunks import Chunk, ResponseMetadata, TextDelta, TextEnd
 from procession.processors.stream_items import Item, release_all, run_items
 
 __all__ = ["BlockOrder", "Pushed"]
@@ -49,7 +49,7 @@ class BlockOrder:
             if isinstance(inner, TextEnd):
                 self._open.discard(inner.id)
                 ends = not self._open
-        elif self._late or self._open:
+        elif (self._late or self._open) and not isinstance(inner, ResponseMetadata):  # no reader is shown it
             self._late.append(chunk)
             return
         await run_items(self.items, 0, chunk, out, None)

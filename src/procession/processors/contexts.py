@@ -25,6 +25,7 @@ from procession.processors.payloads import (
     ToolOrigin,
     ToolResultPayload,
 )
+from procession.processors.result_notes import ResultNotes
 from procession.steps.scope import RequestScope
 
 __all__ = [
@@ -324,6 +325,13 @@ class ToolResultContext(HookContext[ToolResultPayload]):
         Whether the provider ran the tool.
         """
         return self._payload.provider_executed
+
+    @property
+    def notes(self) -> ResultNotes | None:
+        """
+        What the provider said beside the result, where it said something: guards may drop it.
+        """
+        return self._payload.notes
 
 
 class APIErrorContext(SignallingContext[APIErrorPayload]):

@@ -11,9 +11,10 @@ from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta
 from procession.messages.text.spans import Region
 from procession.processors.context import HookContext
 from procession.processors.hold_back import Piece, pieces_of
+from procession.processors.result_notes import ResultNotes
 from procession.processors.strings import KEY, Path, replace_strings, shown, strings_in
 
-__all__ = ["NOTICE", "Guarding", "call_texts", "guarded_call", "guarded_strings"]
+__all__ = ["NOTICE", "Guarding", "call_texts", "guarded_call", "guarded_notes", "guarded_strings"]
 
 NOTICE = "[removed]"
 """What ``filter`` leaves in place of a string inside a value."""
@@ -61,6 +62,23 @@ def guarded_strings(
         if regions and guard.settle(ctx, pieces_of(text, regions), {**where, "path": shown(path)}):
             found[path] = NOTICE if guard.strategy == "filter" else guard.joined(pieces_of(text, regions))
     return replace_strings(value, lambda path, text: found.get(path, text)) if found else value
+
+
+def guarded_notes(
+    guard: Guarding,
+    ctx: HookContext[Any],
+    notes: ResultNotes | None,
+    look: Callable[[str], list[Region]],
+    where: Mapping[str, Any],
+) -> None:
+    """
+    Do what the strategy says about what *look* finds in the metadata of a result; those that would change are dropped.
+    """
+    if notes is None or notes.value is None:
+        return
+    where = {**where, "field": "provider_metadata"}
+    if guarded_strings(guard, ctx, notes.value, look, where) is not notes.value:
+        notes.drop()
 
 
 def call_texts(chunk: ToolCall) -> list[str]:

@@ -11,6 +11,7 @@ from procession.errors import MergeConflict
 from procession.messages.message_list import MessageList
 from procession.messages.shapes import is_form
 from procession.processors.payload import HookPayload
+from procession.processors.result_notes import ResultNotes
 from procession.steps.forkable import MergePolicy
 
 __all__ = ["HidingPayload"]
@@ -21,10 +22,12 @@ class HidingPayload(HookPayload):
     One with a field that holds text outside the messages: it counts how often a guard has hidden some of it.
     """
 
-    __slots__ = ("redactions",)
+    __slots__ = ("notes", "redactions")
 
     def __init__(self, message_list: MessageList, **where: Any) -> None:
         super().__init__(message_list, **where)
+        self.notes: ResultNotes | None = None
+        """What the provider said beside the field; branches share it."""
         self.redactions = 0
         """How often a processor that hides things has changed the field: a branch that has more of them hid some."""
 
