@@ -16,7 +16,13 @@ from procession.messages.message import Message
 from procession.messages.text.spans import Region, resolve
 from procession.processors.beside import watch_beside
 from procession.processors.context import HookContext
-from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
+from procession.processors.contexts import (
+    InputContext,
+    OutputResultContext,
+    OutputStreamContext,
+    ToolResultContext,
+    notes_of,
+)
 from procession.processors.detect.detector import Detector, Verdict, verdict_by
 from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import pieces_of
@@ -108,7 +114,8 @@ class AskingGuard(TextGuard):
 
     async def _look_into_all(self, ctx: ToolResultContext) -> dict[str, Any] | None:
         found: dict[str, list[Region]] = {}
-        for _, text in strings_in([ctx.result, ctx.notes.value if ctx.notes is not None else None]):
+        notes = notes_of(ctx)
+        for _, text in strings_in([ctx.result, notes.value if notes is not None else None]):
             if text not in found:
                 found[text] = await self._regions_in_string(ctx, text)
         return self.look_into(ctx, found.__getitem__)

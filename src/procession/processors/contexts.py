@@ -30,7 +30,7 @@ from procession.steps.scope import RequestScope
 
 __all__ = [
     "CONTEXTS", "APIErrorContext", "InputContext", "InputStepContext", "LLMRequestContext", "LLMResponseContext",
-    "OutputResultContext", "OutputStepContext", "OutputStreamContext", "ToolResultContext",
+    "OutputResultContext", "OutputStepContext", "OutputStreamContext", "ToolResultContext", "notes_of",
 ]  # fmt: skip
 
 
@@ -326,12 +326,12 @@ class ToolResultContext(HookContext[ToolResultPayload]):
         """
         return self._payload.provider_executed
 
-    @property
-    def notes(self) -> ResultNotes | None:
-        """
-        What the provider said beside the result, where it said something: guards may drop it.
-        """
-        return self._payload.notes
+
+def notes_of(ctx: ToolResultContext) -> ResultNotes | None:
+    """
+    Return what the provider said beside the result, where it said something: guards may drop it.
+    """
+    return ctx._payload.notes  # pyright: ignore[reportPrivateUsage]
 
 
 class APIErrorContext(SignallingContext[APIErrorPayload]):

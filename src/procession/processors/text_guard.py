@@ -19,7 +19,13 @@ from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
 from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
-from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
+from procession.processors.contexts import (
+    InputContext,
+    OutputResultContext,
+    OutputStreamContext,
+    ToolResultContext,
+    notes_of,
+)
 from procession.processors.guarded_strings import NOTICE, guarded_call, guarded_notes, guarded_strings
 from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
@@ -359,7 +365,7 @@ class TextGuard(Processor):
         """
         where = {"phase": ctx.hook.value, "toolName": ctx.tool_name}
         result = guarded_strings(self, ctx, ctx.result, look, where)
-        guarded_notes(self, ctx, ctx.notes, look, where)
+        guarded_notes(self, ctx, notes_of(ctx), look, where)
         return None if result is ctx.result else {"result": result}
 
     def joined(self, pieces: Iterable[Piece]) -> str:
