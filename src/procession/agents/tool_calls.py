@@ -22,7 +22,6 @@ from procession.errors import ApprovalError, ToolArgumentsError, TripwireError
 from procession.messages.chunks import Start, ToolCall, ToolError, ToolOutputDenied, ToolResult
 from procession.messages.parts import Approval, ToolCallPart
 from procession.processors.payloads import ToolOrigin, ToolResultPayload
-from procession.processors.result_notes import ResultNotes
 from procession.steps.own_task import leave
 from procession.steps.pool import Pool
 from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
@@ -318,8 +317,7 @@ async def _take(
     denied: Declined | None = outcome.denied
     failed = outcome.error is not None or denied is not None
     value = outcome.result if not failed else denied.reason if denied is not None else outcome.error
-    told = outcome.told
-    notes = ResultNotes(told.provider_metadata) if isinstance(told, ToolResult) and told.provider_metadata else None
+    notes = outcome.notes()
     came = deepcopy(value) if notes is not None else None
     if state.pipelines.takes_results and (not failed or state.pipelines.tells_tool_errors):
         payload = ToolResultPayload(
@@ -361,7 +359,7 @@ async def _take(
             call.tool_call_id, call.tool_name, call.args, "result", value, None, outcome.is_error, model_output=output
         )
         chunk = ToolResult(call.tool_call_id, call.tool_name, call.args, value, outcome.is_error)
-    if told is not None:
+    if outcome.told is not None:
         chunk = chunk.replace(provider_executed=call.provider_executed)
         if notes is not None and isinstance(chunk, ToolResult) and value == came:  # of what was changed they may tell
             part = part.replace(provider_metadata=notes.value)
@@ -390,7 +388,7 @@ def _origin(state: LoopState, outcome: ToolOutcome) -> ToolOrigin | None:
 async def _deny(state: LoopState, call: ToolCall, reason: Any) -> None:
     text = reason if isinstance(reason, str) else None
     approval = Approval(call.tool_call_id, False, text)
-    part = ToolCallPart(call.tool_call_id, call.tool_name, call.args, "output-denied", approval=approval)
-    state.messages.update_tool_call(part)
+    where = (call.tool_call_id, call.tool_name, call.args)
+    state.messages.update_tool_call(ToolCallPart(*where, "output-denied", approval=approval))
     if state.heard:
-        await state.deliver(ToolOutputDenied(call.tool_call_id, call.tool_name, call.args, text))
+        await state.deliver(ToolOutputDenied(*where, text))

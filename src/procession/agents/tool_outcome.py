@@ -10,6 +10,7 @@ from typing import Any
 from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.errors import TripwireError
 from procession.messages.chunks import ToolCall, ToolError, ToolResult
+from procession.processors.result_notes import ResultNotes
 from procession.tools.json_value import json_value
 from procession.tools.tool import Tool
 
@@ -57,6 +58,13 @@ class ToolOutcome:
         """The chunk with which the model's answer brought the result, where no tool was run for it."""
         self.denied: Declined | None = None
         """Why the tool was not run, where somebody said so."""
+
+    def notes(self) -> ResultNotes | None:
+        """
+        Return what the provider said beside the result, where it said something.
+        """
+        told = self.told
+        return ResultNotes(told.provider_metadata) if isinstance(told, ToolResult) and told.provider_metadata else None
 
 
 def pending(outcomes: Sequence[ToolOutcome]) -> bool:
