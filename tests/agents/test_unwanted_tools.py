@@ -191,6 +191,24 @@ async def test_after_a_model_that_shields_itself_from_an_abort(inside: bool, way
 
 
 @both_ways
+async def test_after_a_model_that_shields_itself_from_the_callers_scope(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scope round a call is cancelled while the model's client holds on, and the client waits for nothing after."""
+    monkeypatch.setattr("procession.runtime.state.BREATH", 0.0)
+    model, (tool, calls) = Shielded(), noting()
+    agent = Agent("a", model=model, tools=[tool])
+    async with anyio.create_task_group() as outer:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as inner:
+                inner.start_soon(ask, agent, way)
+                await model.begun.wait()
+                scope.cancel()
+                outer.start_soon(model.release)
+    assert calls == []
+
+
+@both_ways
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_after_another_tool_of_the_step(limit: int, way: str) -> None:
     """A tool sets the signal: those of its step that have not started do not."""

@@ -289,9 +289,14 @@ def _note_call(state: LoopState, attempt: Attempt, chunk: ToolCall | ToolResult 
     """
     Note a tool call, or a result that comes with the answer; return the call that is to be passed on, if there is one.
     """
-    calls = attempt.calls
+    calls, first = attempt.calls, attempt.first_call
     if calls is None:
+        if first is None and isinstance(chunk, ToolCall) and chunk.tool_call_id:  # mostly it stays the only one
+            attempt.first_call = chunk
+            return chunk
         calls = attempt.calls = ToldCalls()
+        if first is not None:
+            calls.named(first)
     return calls.named(chunk) if isinstance(chunk, ToolCall) else calls.answered(chunk, state.messages)
 
 

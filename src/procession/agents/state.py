@@ -18,7 +18,7 @@ from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.told_calls import ToldCalls
 from procession.errors import ModelError, StructuredOutputError
 from procession.ids import new_id
-from procession.messages.chunks import Chunk, ResponseMetadata, Start, TripwireInfo
+from procession.messages.chunks import Chunk, ResponseMetadata, Start, ToolCall, TripwireInfo
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import DataPart, Part, StepStartPart
@@ -67,8 +67,8 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "begun", "calls", "chunks", "collector", "error", "from_cache", "is_fallback", "outcomes", "passed",
-        "prompt", "request", "response", "said", "step", "told", "using",
+        "before", "begun", "calls", "chunks", "collector", "error", "first_call", "from_cache", "is_fallback", "outcomes",
+        "passed", "prompt", "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
     def __init__(self, using: RunSettings | InputStepPayload, step: AgentStep, before: Message | None) -> None:
@@ -92,8 +92,9 @@ class Attempt:
         self.told: ResponseMetadata | None = None
         """What the provider said of its response, with the bodies that its client handed over."""
         self.collector = Collector()
+        self.first_call: ToolCall | None = None
         self.calls: ToldCalls | None = None
-        """The tool calls that the model told of, where it did."""
+        """The tool calls that the model told of, where it told of more than the first, or of results."""
         self.chunks: list[Chunk] = []
         """The model's own chunks, kept where a processor wants them."""
         self.error: ModelError | None = None

@@ -186,6 +186,8 @@ async def _run(
 ) -> ToolOutcome:
     if state.cancels is None or state.scope.abort_signal is not None or state.cancels() > state.cancelled_before:
         await stop_unwanted(state, pooled)
+    elif run.is_due():  # a cancel scope tells asyncio's tasks where they wait, and a shielded client has not waited
+        await run.breathe()
     using = attempt.using
     tools: Mapping[str, Tool[Any]] = using.tools if using.tool_choice != "none" else _NO_TOOLS
     tool = tools.get(call.tool_name)

@@ -154,6 +154,12 @@ class RunState:
         if self.broadcast.full:
             self.breathe_at = 0.0
 
+    def is_due(self) -> bool:
+        """
+        Whether others have waited for their turn for as long as they should.
+        """
+        return self.clock() + self.origin > self.breathe_at
+
     async def breathe(self) -> None:
         """
         Let others have their turn, cancellation among them, and wait for slow readers.

@@ -164,6 +164,14 @@ class InlineRun(Protocol):
         """
         ...
 
+    def is_due(self) -> bool:
+        """Whether it is 10 ms since the run last let others have their turn and looked whether it is cancelled."""
+        ...
+
+    async def breathe(self) -> None:
+        """Let others have their turn, cancellation among them."""
+        ...
+
 
 class Step(Value, Generic[In_contra, Out_co], kw_only=True):
     """
