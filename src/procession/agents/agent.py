@@ -12,7 +12,6 @@ from procession.agents.agent_tool import agent_tool
 from procession.agents.answering import Answering
 from procession.agents.call import Call
 from procession.agents.callbacks import Callback, Condition
-from procession.agents.explain import explanation, explanation_for
 from procession.agents.explanation import Explanation
 from procession.agents.loop import build_loop
 from procession.agents.options import ResumeOptions, SharedOptions, check_settings
@@ -223,6 +222,8 @@ class Agent(Answering):
 
         What depends on the request is not known here: ``explain_for`` asks it.
         """
+        from procession.agents.explain import explanation
+
         return explanation(self)
 
     async def explain_for(
@@ -231,6 +232,8 @@ class Agent(Answering):
         """
         Say what ``explain`` says of one request; *options*, those of ``generate``, may bring lists of their own.
         """
+        from procession.agents.explain import explanation_for
+
         return await explanation_for(self, {"request_context": request_context, **options})
 
     def as_step(self) -> Step[Any, str]:

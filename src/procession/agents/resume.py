@@ -4,7 +4,6 @@ Resume: a suspended run goes on with answers, in this process or another one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -316,6 +315,8 @@ def _digest(answer: Any) -> str:
     """
     if isinstance(answer, Declined):
         answer = {"approved": False} if answer.reason is None else {"approved": False, "reason": answer.reason}
+    import hashlib  # with the first answer, not with the library
+
     return hashlib.sha256(json.dumps(json_value(answer), sort_keys=True).encode()).hexdigest()
 
 

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
 
 from procession.agents.call import Call
 from procession.agents.feed import Feed
@@ -34,6 +33,7 @@ __all__ = ["AgentStream", "Later"]
 T = TypeVar("T")
 if TYPE_CHECKING:
     import typing_extensions
+    from anyio.abc import TaskGroup
 
     Out = typing_extensions.TypeVar("Out", default=Any)
 else:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
 
 from procession.messages.parts import FilePart, Part, ReasoningPart, TextPart, ToolCallPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
@@ -133,5 +132,9 @@ def _file(part: FilePart) -> FilePart:
     if not comma:
         return part
     kind, *settings = head.split(";")
-    data = body if "base64" in settings else unquote_to_bytes(body)
+    if "base64" in settings:
+        return part.replace(data=body, media_type=kind or part.media_type)
+    from urllib.parse import unquote_to_bytes  # here, as few need it and all would wait for its import
+
+    data = unquote_to_bytes(body)
     return part.replace(data=data, media_type=kind or part.media_type)

@@ -8,14 +8,16 @@ joined, is what the whole text would have given, for every way of cutting it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from procession.messages.text.scan import Lane
 from procession.messages.text.spans import Region, Span, resolve
 
-__all__ = ["PASSED", "HoldBack", "Piece", "Released", "StreamedText", "Watch", "digest_of", "pieces_of"]
+if TYPE_CHECKING:
+    import hashlib
+
+__all__ = ["PASSED", "HoldBack", "Piece", "Released", "StreamedText", "Watch", "digest_of", "new_digest", "pieces_of"]
 
 PASSED = "passed"
 """Where the state of a text guard keeps the digests of the texts that have passed."""
@@ -173,7 +175,7 @@ class StreamedText:
 
     def __init__(self, watches: Iterable[Watch], *, least: int = 0, batch: int = 1) -> None:
         self.machine = HoldBack(watches, least=least, batch=batch)
-        self.digest = hashlib.blake2b(digest_size=16)
+        self.digest = new_digest()
         """Of the text that left: it need not be looked at again in ``process_output_result``."""
         self.dropped = False
         self.settling: Sequence[Piece] = ()
@@ -214,4 +216,15 @@ def digest_of(text: str) -> bytes:
     """
     Return what stands for *text* among the texts that a guard has let pass.
     """
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    digest = new_digest()
+    digest.update(text.encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def new_digest() -> hashlib.blake2b:
+    """
+    Return the digest of no text yet, to be updated piece by piece.
+    """
+    import hashlib  # with the first guarded text, not with the library
+
+    return hashlib.blake2b(digest_size=16)

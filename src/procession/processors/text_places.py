@@ -6,7 +6,6 @@ Text that a reader sees joined is looked at joined, too: a finding may lie acros
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from procession.messages.message import Message
 from procession.messages.parts import Part, Parts, StepStartPart, TextPart, ToolCallPart
 from procession.messages.text.spans import Region, resolve
-from procession.processors.hold_back import digest_of
+from procession.processors.hold_back import digest_of, new_digest
 from procession.processors.strings import KEY, Path, replace_strings, shown, strings_in
 
 __all__ = ["Change", "Finding", "Place", "Segment", "answer_texts", "args_texts", "changed", "findings", "new_texts"]
@@ -243,7 +242,7 @@ def _not_passed(texts: Sequence[str], passed: Collection[bytes]) -> tuple[list[i
     fresh: list[int] = []
     at = 0
     while at < len(texts):
-        digest = hashlib.blake2b(digest_size=16)
+        digest = new_digest()
         beyond = at
         for end in range(at, len(texts)):
             digest.update(texts[end].encode("utf-8", "surrogatepass"))

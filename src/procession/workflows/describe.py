@@ -4,7 +4,6 @@ graph_spec(): a workflow, described as data.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import re
@@ -266,6 +265,8 @@ class _Describer:
         content = _schema(type)
         if content is None:
             return None
+        import hashlib  # at the first schema, not with the library
+
         digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
         name = re.sub(r"\W+", "_", getattr(type, "__name__", None) or str(type)).strip("_")
         ref = f"{name[:40]}-{digest[:8]}"

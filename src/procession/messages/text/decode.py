@@ -14,7 +14,6 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from procession.messages.text.confusables import look_alike
 from procession.messages.text.normalise import Normalised, fold
@@ -220,6 +219,8 @@ def _decoded(text: str) -> Iterator[tuple[str, int, int, str]]:
             yield "hex", found.start(), found.end(), inner
     if text.count("%") >= 3:
         for found in _PERCENT.finditer(text):
+            from urllib.parse import unquote  # here, as few texts need it
+
             yield "percent", found.start(), found.end(), unquote(found[0].replace("+", " "), errors="replace")
     if "&" in text:
         for found in _ENTITIES.finditer(text):
