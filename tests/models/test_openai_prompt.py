@@ -16,7 +16,7 @@ from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.usage import Usage
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
-from procession.models.openai_prompt import chat_body, chat_messages
+from procession.models.openai_prompt import chat_body, chat_piece
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -24,7 +24,12 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 def body_of(**fields: Any) -> dict[str, Any]:
     """Return the body of a request with these fields."""
     options = {key: fields.pop(key) for key in ("structured_output", "include_usage", "provider") if key in fields}
-    return chat_body(ModelRequest(messages=(), **fields), model="m", **options)
+    return chat_body(ModelRequest(messages=(), **fields), model="m", **options)[0]
+
+
+def chat_messages(messages: list[PromptMessage]) -> list[dict[str, Any]]:
+    """Return a prompt as Chat Completions' messages."""
+    return [entry for message in messages for entry in chat_piece(message).entries]
 
 
 def result(value: Any, kind: str = "json") -> PromptMessage:

@@ -142,6 +142,7 @@ def _request(state: LoopState, attempt: Attempt) -> ModelRequest:
         provider_options=using.provider_options,
         response_format=wanted.response_format() if wanted is not None and wanted.tells_model else None,
         streaming=state.settings.streaming,
+        memo=state.prompts.memo,
     )
     attempt.request = request
     return request

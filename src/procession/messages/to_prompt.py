@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from procession.messages.parts import Part, Parts, StepStartPart, TextPart
 from procession.messages.prompt import PromptMessage
+from procession.messages.prompt_memo import PromptMemo
 from procession.messages.prompt_parts import signal_content, step_entries, user_content
 from procession.messages.window import Window
 
@@ -58,7 +59,7 @@ class PromptBuilder:
     ['system: You are a parrot.', 'user: Is it raining?']
     """
 
-    __slots__ = ("_ends", "_entries", "_links", "_seen", "_system", "_version", "_view", "_written")
+    __slots__ = ("_ends", "_entries", "_links", "_seen", "_system", "_version", "_view", "_written", "memo")
 
     def __init__(self) -> None:
         self._system: tuple[SystemMessage, ...] = ()
@@ -73,6 +74,8 @@ class PromptBuilder:
         """The parts of the step that the last entries were made of."""
         self._version = -1
         self._view: Window[PromptMessage] = Window(self._entries, 0, 0)
+        self.memo = PromptMemo()
+        """What models make of these prompts."""
 
     def build(self, message_list: MessageList) -> Sequence[PromptMessage]:
         """

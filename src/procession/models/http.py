@@ -18,6 +18,7 @@ from anyio.lowlevel import RunVar
 from procession.errors import InputError, ModelError, ModelErrorKind
 from procession.messages.value import Value
 from procession.models.failures import failure_of, scrub
+from procession.models.retries import with_retries
 
 if TYPE_CHECKING:
     import httpx
@@ -162,31 +163,42 @@ async def post(
     model: str,
     headers: Mapping[str, str],
     timeouts: Timeouts,
+    max_retries: int = 0,
+    http2: bool = False,
     transport: Transport | None = None,
     secrets: tuple[str, ...] = (),
 ) -> AsyncGenerator[Answer, None]:
     """
     Post *body* as JSON and give the answer once its headers are there; leaving the block closes the connection.
 
-    Raises ``ModelError`` where there is no answer or its status is an error; *secrets* never appear in it.
+    What fails before that, and may pass, is tried again up to *max_retries* times.  Raises ``ModelError`` where there
+    is no answer or its status is an error; *secrets* never appear in it.
     """
     import httpx
 
     content = _encoded(body, model)
     deadline = current_time() + timeouts.total if timeouts.total is not None else None
-    client = await _client(transport)
+    client = await _client(transport, http2)
     timeout = httpx.Timeout(timeouts.read, connect=timeouts.connect, pool=None)
-    response: httpx.Response | None = None
-    with _failures_as_model_errors(model, reading=False):
-        request = client.build_request("POST", url, content=content, headers=dict(headers), timeout=timeout)
-        with move_on_after(None if deadline is None else deadline - current_time()):
+
+    async def opened() -> Answer:
+        with _failures_as_model_errors(model, reading=False):
+            request = client.build_request("POST", url, content=content, headers=dict(headers), timeout=timeout)
             response = await client.send(request, stream=True)
-    if response is None:
-        raise _late(model)
-    answer = Answer(response, model=model, secrets=secrets, deadline=deadline)
-    try:
-        if response.status_code != 200:
+        answer = Answer(response, model=model, secrets=secrets, deadline=deadline)
+        if response.status_code == 200:
+            return answer
+        try:
             raise await answer.refusal()
+        finally:
+            await answer.close()
+
+    answer: Answer | None = None
+    with move_on_after(None if deadline is None else deadline - current_time()):
+        answer = await with_retries(opened, max_retries=max_retries)
+    if answer is None:
+        raise _late(model)
+    try:
         yield answer
     finally:
         await answer.close()
@@ -259,7 +271,7 @@ class _Pool:
     __slots__ = ("clients", "keeper")
 
     def __init__(self) -> None:
-        self.clients: dict[int, tuple[Transport | None, httpx.AsyncClient]] = {}
+        self.clients: dict[tuple[int, bool], tuple[Transport | None, httpx.AsyncClient]] = {}
         self.keeper = self._keep()
 
     async def _keep(self) -> AsyncGenerator[None, None]:
@@ -279,7 +291,7 @@ class _Pool:
 _pool: RunVar[_Pool] = RunVar("procession.models.http")
 
 
-async def _client(transport: Transport | None) -> httpx.AsyncClient:
+async def _client(transport: Transport | None, http2: bool) -> httpx.AsyncClient:
     import httpx
 
     pool = _pool.get(None)
@@ -287,15 +299,19 @@ async def _client(transport: Transport | None) -> httpx.AsyncClient:
         pool = _Pool()
         _pool.set(pool)
         await anext(pool.keeper)
-    found = pool.clients.get(id(transport))
+    found = pool.clients.get((id(transport), http2))
     if found is None:
         port: Any = transport
-        client = httpx.AsyncClient(
-            transport=port,
-            headers={"user-agent": "procession"},
-            limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
-        )
-        found = pool.clients[id(transport)] = (transport, client)  # holding the transport keeps its id its own
+        try:
+            client = httpx.AsyncClient(
+                transport=port,
+                http2=http2,
+                headers={"user-agent": "procession"},
+                limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
+            )
+        except ImportError as error:
+            raise InputError("HTTP/2 needs a package", hint="pip install 'procession[http2]'") from error
+        found = pool.clients[id(transport), http2] = (transport, client)  # holding the transport keeps its id its own
     return found[1]
 
 

@@ -5,19 +5,25 @@ LanguageModel: the port behind which every model stands, and what it is asked.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from procession.messages.chunks import Chunk
 from procession.messages.prompt import PromptMessage
 from procession.messages.value import Value
 
-__all__ = ["LanguageModel", "ModelRequest", "ModelSettings", "ToolChoice", "ToolSpec"]
+if TYPE_CHECKING:
+    from procession.messages.prompt_memo import PromptMemo
+
+__all__ = ["CALL_SETTINGS", "LanguageModel", "ModelRequest", "ModelSettings", "ToolChoice", "ToolSpec"]
 
 ModelSettings: TypeAlias = Mapping[str, Any]
 """
 Settings of one call, merged key by key (D7): ``temperature top_p max_tokens stop seed presence_penalty
 frequency_penalty max_retries timeout`` and whatever a provider knows besides.
 """
+
+CALL_SETTINGS = frozenset({"max_retries", "timeout"})
+"""Settings that are about the call and not sent."""
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | Mapping[str, Any]
 """``{"type": "tool", "tool_name": ...}`` asks for one tool."""
@@ -48,6 +54,8 @@ class ModelRequest(Value, kw_only=True):
     """``{"type": "json", "schema": ..., "name": ...}`` asks for structured output."""
     streaming: bool = True
     """Whether the caller reads the answer as it comes; a model may answer in one piece otherwise."""
+    memo: PromptMemo | None = None
+    """What a model's client keeps from call to call of one run; without one, every call converts the whole prompt."""
 
 
 @runtime_checkable

@@ -16,17 +16,22 @@ from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
 from procession.messages.value import Value
 from procession.models.loose import as_list, as_mapping
-from procession.models.model import ModelRequest, ToolChoice, ToolSpec
+from procession.models.model import CALL_SETTINGS, ModelRequest, ToolChoice, ToolSpec
+from procession.models.pieces import Piece, changes_of, pieces_of
 from procession.models.strict_schema import strict_schema
 
-__all__ = ["chat_body", "chat_messages", "chat_warnings"]
+__all__ = ["chat_body", "chat_piece"]
 
 StructuredOutput = Literal["json_schema", "json_object"]
 """How a server is asked for JSON: with the schema, or without it where it knows none."""
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_OURS = frozenset({"max_retries", "timeout"})
-"""Settings that are about the call and not sent."""
+_SCHEMA_IN_WORDS = {
+    "type": "unsupported-setting",
+    "setting": "response_format.schema",
+    "details": "the server knows no JSON schema: the model is asked to fit it in a system message",
+}
+_FILES_LEFT_OUT = {"type": "other", "message": "files that a model made are not sent"}
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -39,18 +44,24 @@ def chat_body(
     max_tokens_key: str = "max_tokens",
     structured_output: StructuredOutput = "json_schema",
     include_usage: bool = True,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], tuple[Mapping[str, Any], ...]]:
     """
-    Return the body of a streamed call.
+    Return the body of a streamed call, and what of *request* cannot be sent as it is, as hooks are told (``ctx.warnings``).
 
     Settings that are not ours go through as they are; ``provider_options[provider]`` goes last and may replace
     anything.
+
+    >>> wanted = {"type": "json", "schema": {"type": "object"}}
+    >>> request = ModelRequest(messages=(), response_format=wanted)
+    >>> chat_body(request, model="m", structured_output="json_object")[1][0]["setting"]
+    'response_format.schema'
     """
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": chat_messages(request.messages, system_role=system_role),
-        "stream": True,
-    }
+    pieces = pieces_of(
+        request.messages, lambda message: chat_piece(message, system_role), memo=request.memo, key=f"chat:{system_role}"
+    )
+    warnings: list[Mapping[str, Any]] = []
+    messages = [entry for piece in pieces for entry in piece.entries]
+    body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
     if include_usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
@@ -61,67 +72,33 @@ def chat_body(
         body["response_format"] = _response_format(request.response_format, structured_output)
         if structured_output == "json_object" and request.response_format.get("schema") is not None:
             wish = f"Answer with one JSON object that fits this JSON schema: {_json(request.response_format['schema'])}"
-            body["messages"].insert(0, {"role": system_role, "content": wish})
+            messages.insert(0, {"role": system_role, "content": wish})
+            warnings.append(_SCHEMA_IN_WORDS)
     for key, value in (request.settings or {}).items():
-        if key not in _OURS and value is not None:
+        if key not in CALL_SETTINGS and value is not None:
             body[max_tokens_key if key == "max_tokens" else key] = value
     body.update(as_mapping((request.provider_options or {}).get(provider)))
-    return body
+    return body, (*warnings, *changes_of(pieces))
 
 
-def chat_warnings(
-    request: ModelRequest, *, structured_output: StructuredOutput = "json_schema"
-) -> tuple[Mapping[str, Any], ...]:
+def chat_piece(message: PromptMessage, system_role: str = "system") -> Piece:
     """
-    Return what of *request* cannot be sent as it is, as hooks are told (``ctx.warnings``).
-
-    >>> wanted = {"type": "json", "schema": {"type": "object"}}
-    >>> chat_warnings(ModelRequest(messages=(), response_format=wanted), structured_output="json_object")[0]["setting"]
-    'response_format.schema'
-    """
-    warnings: list[Mapping[str, Any]] = []
-    wanted = request.response_format
-    if structured_output == "json_object" and wanted is not None and wanted.get("schema") is not None:
-        warnings.append(
-            {
-                "type": "unsupported-setting",
-                "setting": "response_format.schema",
-                "details": "the server knows no JSON schema: the model is asked to fit it in a system message",
-            }
-        )
-    files = sum(
-        isinstance(part, FilePart)
-        for message in request.messages
-        if message.role == "assistant"
-        for part in message.content
-    )
-    if files:
-        warnings.append({"type": "other", "message": f"files that a model made are not sent: {files}"})
-    return tuple(warnings)
-
-
-def chat_messages(messages: Sequence[PromptMessage], *, system_role: str = "system") -> list[dict[str, Any]]:
-    """
-    Return a prompt as Chat Completions' messages.
+    Return one entry of a prompt as Chat Completions' messages.
 
     Left out, since the format has no place for it: reasoning, files that a model made, and what a provider's own
     tools did.
 
     Raises ``InputError`` for a file that cannot be sent, naming its type.
     """
-    made: list[dict[str, Any]] = []
-    for message in messages:
-        if message.role == "system":
-            made.append({"role": system_role, "content": message.text})
-        elif message.role == "user":
-            made.append({"role": "user", "content": _user_content(message.content)})
-        elif message.role == "assistant":
-            entry = _assistant(message)
-            if entry is not None:
-                made.append(entry)
-        else:
-            made.extend(_tool_results(message.content))
-    return made
+    if message.role == "system":
+        return Piece(({"role": system_role, "content": message.text},))
+    if message.role == "user":
+        return Piece(({"role": "user", "content": _user_content(message.content)},))
+    if message.role == "tool":
+        return Piece(tuple(_tool_results(message.content)))
+    entry = _assistant(message)
+    files = any(isinstance(part, FilePart) for part in message.content)
+    return Piece(() if entry is None else (entry,), (_FILES_LEFT_OUT,) if files else ())
 
 
 def _user_content(parts: Sequence[PromptPart]) -> str | list[dict[str, Any]]:

@@ -1,0 +1,204 @@
+"""
+WireModel: what the clients of all providers have in common, from the key to the last chunk.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from procession.errors import InputError
+from procession.messages.chunks import Chunk
+from procession.messages.value import Value
+from procession.models.model import ModelRequest, ModelSettings
+
+if TYPE_CHECKING:
+    from procession.models.http import Transport
+
+__all__ = ["AnswerContext", "AnswerReader", "WireModel", "WireRequest"]
+
+
+class WireRequest(Value, kw_only=True):
+    """
+    A request in a provider's own words.
+    """
+
+    path: str
+    """What follows the base URL, with a ``/`` in front."""
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    warnings: tuple[Mapping[str, Any], ...] = ()
+    """What could not be sent as it was asked for."""
+
+
+class AnswerContext(Value, kw_only=True):
+    """
+    What whoever reads an answer is told besides.
+    """
+
+    model: str
+    """The model's id, for errors."""
+    headers: Mapping[str, str] | None = None
+    """The answer's headers, without keys."""
+    secrets: tuple[str, ...] = ()
+    """What must not be quoted."""
+    request: Mapping[str, Any] | None = None
+    """The body that was sent, and, in ``warnings``, what was not done as asked: hooks are told of both."""
+    warnings: tuple[Mapping[str, Any], ...] = ()
+
+
+class AnswerReader(Protocol):
+    """
+    Turns the events of one answer into chunks, without a network.
+    """
+
+    done: bool
+    """Whether the server said that this was all."""
+
+    def read(self, data: str, event: str = "message") -> Iterator[Chunk]:
+        """
+        Yield the chunks of one event.
+
+        Raises ``ModelError`` of kind ``stream`` for an error in place of an answer, and for what cannot be read.
+        """
+        ...
+
+    def finish(self) -> Iterator[Chunk]:
+        """
+        Yield the end of the answer.
+
+        Raises ``ModelError`` of kind ``stream`` where the answer is not complete.
+        """
+        ...
+
+
+class WireModel(ABC):
+    """
+    A model behind a provider's own protocol.
+
+    A subclass says where the provider's server is, writes the request and reads the answer; this class finds the
+    key, sends, tries again and reports.
+    """
+
+    default_base_url: ClassVar[str]
+    base_url_variable: ClassVar[str]
+    key_variables: ClassVar[tuple[str, ...]]
+    """Variables of the environment, of which the first that is set has the key."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        provider: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float | None = 10.0,
+        read_timeout: float | None = 120.0,
+        max_retries: int = 2,
+        http2: bool = False,
+        transport: Transport | None = None,
+    ) -> None:
+        """
+        *provider* names the server in the model's id and is the key of its ``provider_options``.
+
+        Without *base_url* and *api_key* the environment is asked when the first call is made.  The timeouts are in
+        seconds: for the connection, and for the longest silence of the server.  A call that fails before the answer
+        begins is made again up to *max_retries* times where the failure may pass.  The settings ``timeout`` and
+        ``max_retries`` of a call limit the whole of it, and replace the model's.  *http2* asks for HTTP/2, which needs
+        the extra of that name.  *transport* carries the requests instead of the network.
+        """
+        self.id = f"{provider}/{model}"
+        self.provider = provider
+        self.model = model
+        """The name that the server knows."""
+        self._base_url = base_url
+        self._api_key = api_key
+        self._headers = dict(headers or {})
+        self._connect_timeout = connect_timeout
+        self._read_timeout = read_timeout
+        self._max_retries = max_retries
+        self._http2 = http2
+        self._transport = transport
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    @abstractmethod
+    def prepare(self, request: ModelRequest, *, base_url: str, key: str | None) -> WireRequest:
+        """
+        Return *request* as the server at *base_url* wants it.
+        """
+
+    @abstractmethod
+    def reader(self, context: AnswerContext) -> AnswerReader:
+        """
+        Return what reads the answer.
+        """
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """
+        Ask the model.  Closing the generator, or cancelling its reader, closes the connection.
+
+        Raises ``InputError`` where there is no key, and ``ModelError`` for whatever goes wrong on the way.
+        """
+        from procession.models.http import Timeouts, post
+
+        base_url = (self._base_url or os.environ.get(self.base_url_variable) or self.default_base_url).rstrip("/")
+        key = self._key(base_url)
+        settings = request.settings or {}
+        wire = self.prepare(request, base_url=base_url, key=key)
+        secrets = (key,) if key else ()
+        async with post(
+            base_url + wire.path,
+            wire.body,
+            model=self.id,
+            headers={"content-type": "application/json", **wire.headers, **self._headers},
+            timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=_seconds(settings)),
+            max_retries=_retries(settings, self._max_retries),
+            http2=self._http2,
+            transport=self._transport,
+            secrets=secrets,
+        ) as reply:
+            answer = self.reader(
+                AnswerContext(
+                    model=self.id, headers=reply.headers, secrets=secrets, request=wire.body, warnings=wire.warnings
+                )
+            )
+            async for event in reply:
+                for chunk in answer.read(event.data, event.name):
+                    yield chunk
+                if answer.done:
+                    break
+            for chunk in answer.finish():
+                yield chunk
+            await reply.drain()
+
+    def _key(self, base_url: str) -> str | None:
+        if self._api_key is not None:
+            return self._api_key.strip()
+        own = f"{base_url}/".startswith(f"{self.default_base_url}/")
+        if self._base_url is not None and not own:
+            return None  # a provider's key is not for every server that speaks its language
+        for variable in self.key_variables:
+            key = os.environ.get(variable, "").strip()
+            if key:
+                return key
+        if own:
+            raise InputError(
+                f"there is no key for {self.id}",
+                hint=f"set {self.key_variables[0]}, or pass api_key=... to {type(self).__name__}",
+            )
+        return None
+
+
+def _seconds(settings: ModelSettings) -> float | None:
+    value = settings.get("timeout")
+    return float(value) if isinstance(value, (int, float)) and value > 0 else None
+
+
+def _retries(settings: ModelSettings, otherwise: int) -> int:
+    value = settings.get("max_retries")
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
