@@ -7,35 +7,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from procession.errors import InputError
-from procession.messages.value import Value
 from procession.models.model import LanguageModel
+from procession.models.providers import PROVIDERS, Provider, address_of
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
 
-__all__ = ["resolve_model"]
+__all__ = ["CLIENTS", "resolve_model", "server_of"]
 
-
-class _Provider(Value):
-    """
-    Where a provider's server is, and which variables of the environment say so.
-    """
-
-    base_url: str
-    key_variable: str
-    base_url_variable: str
-    needs_key: bool = True
-
-
-_PROVIDERS = {
-    "openai": _Provider("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "openrouter": _Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
-    "ollama": _Provider("http://localhost:11434/v1", "OLLAMA_API_KEY", "OLLAMA_BASE_URL", needs_key=False),
+CLIENTS = {
+    "openai-chat": ("procession.models.openai_chat", "OpenAIChatModel"),
 }
-_WITHOUT_CLIENT = ("anthropic", "google")
+"""Who speaks which format; a client is imported when a name first leads to it."""
 _FORMS = "'openai/gpt-5-mini', 'openrouter/<vendor>/<model>', 'ollama/<model>' or 'custom@<base URL>#<model>'"
 
 
@@ -51,8 +38,9 @@ def resolve_model(
     Return the model that a name stands for; a model stands for itself.
 
     ``provider/model`` takes the key and the base URL from the environment, such as ``OPENAI_API_KEY`` and
-    ``OPENAI_BASE_URL``, unless *api_key* and *base_url* are given.  ``custom@URL#model`` is any other server that
-    speaks OpenAI's Chat Completions, with ``CUSTOM_API_KEY`` if it wants a key.
+    ``OPENAI_BASE_URL``, unless *api_key* and *base_url* are given.  A key of the environment is not sent to a *base_url*
+    that is given.  ``custom@URL#model`` is any other server that speaks OpenAI's Chat Completions, with
+    ``CUSTOM_API_KEY`` if it wants a key.
 
     Raises ``InputError`` for a name that stands for nothing and for a missing key, before anything is sent.
 
@@ -61,40 +49,44 @@ def resolve_model(
     """
     if not isinstance(model, str):
         return model
-    from procession.models.openai_chat import OpenAIChatModel
-
+    provider, name, found = server_of(model, base_url)
     variables = os.environ if environ is None else environ
-    if model.startswith("custom@"):
-        url, _, name = model.removeprefix("custom@").partition("#")
+    address = address_of(model, found, variables, base_url=base_url, api_key=api_key)
+    module, client = CLIENTS[address.speaks]
+    make: Any = getattr(import_module(module), client)
+    resolved: LanguageModel = make(
+        name,
+        provider=provider,
+        base_url=address.base_url,
+        api_key=address.api_key,
+        transport=transport,
+    )
+    return resolved
+
+
+def server_of(name: str, base_url: str | None = None) -> tuple[str, str, Provider]:
+    """
+    Return the provider that *name* begins with, what the provider calls the model, and the provider's server.
+
+    Raises ``InputError`` for a name that stands for nothing, with what to write instead.
+    """
+    if name.startswith("custom@"):
+        url, _, model = name.removeprefix("custom@").partition("#")
         if not url.startswith(("http://", "https://")):
-            raise InputError(f"{model!r} names no server", hint="write 'custom@https://host/v1#model'")
-        key = api_key or variables.get("CUSTOM_API_KEY") or None
-        return OpenAIChatModel(
-            name or "default", base_url=base_url or url, api_key=key, provider="custom", transport=transport
-        )
-    provider, _, name = model.partition("/")
-    known = _PROVIDERS.get(provider)
-    if known is None or not name:
-        raise _unknown(model, provider, name)
-    url = base_url or variables.get(known.base_url_variable) or known.base_url
-    key = api_key or variables.get(known.key_variable, "").strip() or None
-    if key is None and known.needs_key and url == known.base_url:
-        raise InputError(
-            f"there is no key for {model}",
-            hint=f"set {known.key_variable}, or give the address of a server that needs none: {known.base_url_variable}",
-        )
-    return OpenAIChatModel(name, base_url=url, api_key=key, provider=provider, transport=transport)
+            raise InputError(f"{name!r} names no server", hint="write 'custom@https://host/v1#model'")
+        server = Provider(base_url or url.rstrip("/"), None, ("CUSTOM_API_KEY",), needs_key=False)
+        return "custom", model or "default", server
+    provider, _, model = name.partition("/")
+    known = PROVIDERS.get(provider)
+    if known is None or not model:
+        raise _unknown(name, provider, model)
+    return provider, model, known
 
 
-def _unknown(model: str, provider: str, name: str) -> InputError:
-    if provider in _WITHOUT_CLIENT:
-        return InputError(
-            f"{model!r}: {provider} speaks a language of its own, and there is no client for it yet",
-            hint=f"reach its models through 'openrouter/{provider}/{name or '<model>'}', or a server that translates",
-        )
-    if provider in _PROVIDERS or provider == "custom":
-        return InputError(f"{model!r} names no model", hint=f"write {_FORMS}")
-    near = get_close_matches(provider, _PROVIDERS, n=1, cutoff=0.75)  # a slip of the finger, not another word
-    if near and name:
-        return InputError(f"{model!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{name}'?")
-    return InputError(f"{model!r}: no provider is called {provider!r}", hint=f"write {_FORMS}")
+def _unknown(name: str, provider: str, model: str) -> InputError:
+    if provider in PROVIDERS or provider == "custom":
+        return InputError(f"{name!r} names no model", hint=f"write {_FORMS}")
+    near = get_close_matches(provider, PROVIDERS, n=1, cutoff=0.75)  # a slip of the finger, not another word
+    if near and model:
+        return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{model}'?")
+    return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"write {_FORMS}")

@@ -1,0 +1,70 @@
+"""
+The providers that have a name: where their servers are, which variables hold their keys, what they speak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from procession.errors import InputError
+from procession.messages.value import Value
+
+__all__ = ["PROVIDERS", "Address", "Provider", "address_of"]
+
+
+class Provider(Value):
+    """
+    Where a provider's server is, and which variables of the environment say so.
+    """
+
+    base_url: str
+    base_url_variable: str | None
+    key_variables: tuple[str, ...]
+    """Of which the first that is set has the key."""
+    needs_key: bool = True
+    speaks: str = "openai-chat"
+    """The format of its own server: a key of ``router.CLIENTS``."""
+    elsewhere: str | None = None
+    """The format of a server that stands in for it, where that is another one."""
+
+
+class Address(Value):
+    """
+    A server, and the key to it.
+    """
+
+    base_url: str
+    api_key: str | None
+    speaks: str
+
+
+_OPENAI = Provider("https://api.openai.com/v1", "OPENAI_BASE_URL", ("OPENAI_API_KEY",))
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": _OPENAI,
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_BASE_URL", ("OPENROUTER_API_KEY",)),
+    "ollama": Provider("http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
+}
+
+
+def address_of(
+    name: str, provider: Provider, environ: Mapping[str, str], *, base_url: str | None, api_key: str | None
+) -> Address:
+    """
+    Return where the server of *provider* is and the key to it: as given, else as the environment says.
+
+    A key of the environment goes to the server that the environment or the provider names, and to no server that was
+    named in code.
+
+    Raises ``InputError`` that names the variable where the provider's own server needs a key and there is none.
+    """
+    told = environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
+    url = (base_url or told or provider.base_url).rstrip("/")
+    own = url == provider.base_url
+    key = (api_key or "").strip() or None
+    if key is None and (base_url is None or own):
+        key = next((found for variable in provider.key_variables if (found := environ.get(variable, "").strip())), None)
+    if key is None and provider.needs_key and own:
+        other = f", or give the address of a server that needs none: {provider.base_url_variable}"
+        raise InputError(f"there is no key for {name}", hint=f"set {provider.key_variables[0]}{other}")
+    return Address(url, key, provider.speaks if own or provider.elsewhere is None else provider.elsewhere)
