@@ -4,14 +4,15 @@ Approval: whether a person must agree to a tool call before it is run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from procession.errors import ApprovalError
+from procession.models.model import ToolSpec
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
 
-__all__ = ["needs_approval"]
+__all__ = ["needs_approval", "refuse_unasked"]
 
 
 async def needs_approval(tool: Tool[Any], of_the_run: Approver, args: Mapping[str, Any], context: ToolContext) -> bool:
@@ -34,3 +35,15 @@ async def needs_approval(tool: Tool[Any], of_the_run: Approver, args: Mapping[st
         if answer is not False:
             return True
     return False
+
+
+def refuse_unasked(specs: Iterable[ToolSpec]) -> None:
+    """
+    Raise ``ApprovalError`` where one of the tools is run by the provider, which asks nobody.
+    """
+    for spec in specs:
+        if spec.provider_tool is not None:
+            raise ApprovalError(
+                f"every tool call needs approval, and the provider runs {spec.name!r} without asking",
+                hint="leave that tool out, or make require_tool_approval a function: it is asked about the other tools",
+            )

@@ -240,6 +240,10 @@ def _notes(
         yield "max_processor_retries=0: a processor that asks for another call after a failed one does not get it"
     if pipelines.takes_results and not agent.tools:
         yield "the agent has no tools: process_tool_result waits for tools of a call or of a step"
+    for tool in () if callable(agent.tools) else agent.tools.values():
+        if tool.provider_tool is not None:
+            formats = ", ".join(tool.provider_tool)
+            yield f"{tool.name} is run by the provider, without approval ({formats}); other models are not told of it"
     if pipelines.guards_beside:
         if pipelines.guards_before:
             kept = ", ".join(map(_name, pipelines.guards_before))

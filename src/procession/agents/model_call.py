@@ -10,6 +10,7 @@ from types import AsyncGeneratorType
 from typing import Any
 
 from procession.agents.answer import answered
+from procession.agents.approval import refuse_unasked
 from procession.agents.heed import heeding, notice_cancellation
 from procession.agents.hook_steps import api_error
 from procession.agents.output import AgentStep
@@ -156,10 +157,12 @@ def _specs(state: LoopState, tools: Mapping[str, Any], active: Sequence[str] | N
     if known is not None and known[0] is tools and known[1] is active:
         return known[2]
     specs = tuple(
-        ToolSpec(tool.name, tool.description, tool.parameters)
+        ToolSpec(tool.name, tool.description, tool.parameters, None, tool.provider_tool)
         for tool in tools.values()
         if active is None or tool.name in active
     )
+    if state.settings.require_tool_approval is True:
+        refuse_unasked(specs)
     state.specs = (tools, active, specs)
     return specs
 

@@ -38,6 +38,9 @@ class ToolSpec(Value):
     description: str = ""
     parameters: Mapping[str, Any] | None = None
     strict: bool | None = None
+    provider_tool: Mapping[str, Any] | None = None
+    """Of a tool that the provider runs itself: its definition, by the name of the provider's format.  A client sends its
+    own as it is, and leaves the tool out, with a warning, where there is none."""
 
 
 class ModelRequest(Value, kw_only=True):

@@ -103,6 +103,13 @@ class Tool(Value, Generic[Out], kw_only=True):
         """
         return self.name
 
+    @property
+    def provider_tool(self) -> Mapping[str, Mapping[str, Any]] | None:
+        """
+        What providers that run the tool themselves know it by; ``None`` for what is run here or by the client.
+        """
+        return None
+
     def read_arguments(self, args: Any) -> Mapping[str, Any]:
         """
         Return *args* checked and converted: a mapping, or JSON text of one; nothing at all is no arguments.
