@@ -236,6 +236,42 @@ def test_no_tools_no_choice() -> None:
     assert not {"tools", "tool_choice"} & set(body_of(tool_choice="required"))
 
 
+@pytest.mark.parametrize("choice", ["auto", "required", {"type": "tool", "tool_name": "web_search"}])
+def test_tools_that_a_provider_runs_are_left_out(choice: ToolChoice) -> None:
+    """Chat Completions has none: each is left out with a warning, nothing asks for it, and the others are sent."""
+    search = ToolSpec("web_search", provider_tool={"openai": {"type": "web_search"}})
+    request = ModelRequest(messages=(), tools=(search, ToolSpec("now")), tool_choice=choice)
+    body, warnings = chat_body(request, model="m")
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["now"]
+    assert body.get("tool_choice") == ("required" if choice == "required" else None)
+    assert [(warning["type"], warning["setting"]) for warning in warnings] == [
+        ("unsupported-setting", "tools.web_search")
+    ]
+    alone, _ = chat_body(request.replace(tools=(search,)), model="m")
+    assert not {"tools", "tool_choice"} & set(alone)
+
+
+def test_what_another_provider_signed_or_ran_is_reported() -> None:
+    """It is left out, and a warning says so; what a server of the same format thought aloud never goes back, unreported."""
+    piece = chat_piece(
+        PromptMessage(
+            "assistant",
+            (
+                ReasoningPart("hm", signature="S"),
+                PromptToolCall("w", "web_search", {}, True),
+                PromptToolResult("w", "web_search", {"type": "json", "value": {}}),
+                TextPart("So."),
+            ),
+        )
+    )
+    assert piece.entries == ({"role": "assistant", "content": "So."},)
+    assert [change["message"] for change in piece.changes] == [
+        "reasoning that another provider signed is not sent",
+        "what tools of a provider did is not sent",
+    ]
+    assert chat_piece(PromptMessage("assistant", (ReasoningPart("hm"), TextPart("So.")))).changes == ()
+
+
 def test_structured_output() -> None:
     """A schema is held to strictly where its objects have no optional fields; they are closed, as the server wants it."""
     closed = {**CITY, "additionalProperties": False}

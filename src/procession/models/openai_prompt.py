@@ -32,6 +32,8 @@ _SCHEMA_IN_WORDS = {
     "details": "the server knows no JSON schema: the model is asked to fit it in a system message",
 }
 _FILES_LEFT_OUT = {"type": "other", "message": "files that a model made are not sent"}
+_SIGNED_LEFT_OUT = {"type": "other", "message": "reasoning that another provider signed is not sent"}
+_RUN_LEFT_OUT = {"type": "other", "message": "what tools of a provider did is not sent"}
 _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
@@ -64,9 +66,12 @@ def chat_body(
     body: dict[str, Any] = {"model": model, "messages": messages, "stream": True}
     if include_usage:
         body["stream_options"] = {"include_usage": True}
-    if request.tools:
-        body["tools"] = [_tool(spec) for spec in request.tools]
-        if request.tool_choice != "auto":
+    left_out = {spec.name: _tool_left_out(spec) for spec in request.tools if spec.provider_tool is not None}
+    warnings.extend(left_out.values())
+    tools = [_tool(spec) for spec in request.tools if spec.provider_tool is None]
+    if tools:
+        body["tools"] = tools
+        if request.tool_choice != "auto" and _chosen(request.tool_choice) not in left_out:
             body["tool_choice"] = _tool_choice(request.tool_choice)
     if request.response_format is not None:
         body["response_format"] = _response_format(request.response_format, structured_output)
@@ -97,8 +102,18 @@ def chat_piece(message: PromptMessage, system_role: str = "system") -> Piece:
     if message.role == "tool":
         return Piece(tuple(_tool_results(message.content)))
     entry = _assistant(message)
-    files = any(isinstance(part, FilePart) for part in message.content)
-    return Piece(() if entry is None else (entry,), (_FILES_LEFT_OUT,) if files else ())
+    changes = [change for part in message.content if (change := _left_out(part)) is not None]
+    return Piece(() if entry is None else (entry,), tuple(changes))
+
+
+def _left_out(part: PromptPart) -> Mapping[str, Any] | None:
+    if isinstance(part, FilePart):
+        return _FILES_LEFT_OUT
+    if isinstance(part, ReasoningPart):
+        return _SIGNED_LEFT_OUT if part.signature or part.redacted or part.provider_metadata else None
+    if isinstance(part, PromptToolCall):
+        return _RUN_LEFT_OUT if part.provider_executed else None
+    return None
 
 
 def _user_content(parts: Sequence[PromptPart]) -> str | list[dict[str, Any]]:
@@ -222,10 +237,19 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+def _tool_left_out(spec: ToolSpec) -> Mapping[str, Any]:
+    details = "Chat Completions has no tools that a provider runs: the tool is left out"
+    return {"type": "unsupported-setting", "setting": f"tools.{spec.name}", "details": details}
+
+
+def _chosen(choice: ToolChoice) -> Any:
+    return None if isinstance(choice, str) else choice.get("tool_name", choice.get("toolName"))
+
+
 def _tool_choice(choice: ToolChoice) -> Any:
     if isinstance(choice, str):
         return choice
-    name = choice.get("tool_name", choice.get("toolName"))
+    name = _chosen(choice)
     return {"type": "function", "function": {"name": name}} if name else choice.get("type", "auto")
 
 

@@ -87,7 +87,9 @@ def _checked(name: str, definitions: Mapping[str, Any]) -> Mapping[str, Mapping[
         if not is_form(given) or not given:
             raise ToolDefinitionError(f"tool {name!r}: its definition for {provider} is none", hint=_PLAIN)
     try:
-        made: Mapping[str, Mapping[str, Any]] = json.loads(json.dumps({key: dict(given) for key, given in definitions.items()}, allow_nan=False))
+        made: Mapping[str, Mapping[str, Any]] = json.loads(
+            json.dumps({key: dict(given) for key, given in definitions.items()}, allow_nan=False)
+        )
     except (TypeError, ValueError) as error:
         raise ToolDefinitionError(f"a definition of tool {name!r} cannot be sent: {error}", hint=_PLAIN) from None
     return made
