@@ -114,9 +114,7 @@ class OpenAIEmbedder:
         encoding = self._encoding or ("base64" if server.base_url == openai.base_url else "float")
         async with post(
             f"{server.base_url}/embeddings",
-            embeddings_body(
-                texts, model=self.model, encoding=encoding, dimensions=self._asked, options=self._options
-            ),
+            embeddings_body(texts, model=self.model, encoding=encoding, dimensions=self._asked, options=self._options),
             model=self.id,
             headers={
                 "accept": "application/json",
