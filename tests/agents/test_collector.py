@@ -42,12 +42,45 @@ def collected(*chunks: Chunk) -> list[Part]:
         ),
         ((ReasoningDelta("hm"), ReasoningEnd(signature="end")), [ReasoningPart("hm", "end")]),
         ((ReasoningDelta("", redacted="xyz"),), [ReasoningPart("", None, "xyz")]),
+        (
+            (ReasoningDelta("", "r", redacted="a"), ReasoningDelta("", "r", redacted="b"), ReasoningDelta("hm", "r")),
+            [ReasoningPart("", None, "a"), ReasoningPart("", None, "b"), ReasoningPart("hm")],
+        ),
         ((FileChunk("QQ==", "image/png"),), [FilePart("QQ==", "image/png")]),
         ((SourceChunk("s", url="http://x"),), [SourcePart("s", "url", "http://x")]),
     ],
 )  # fmt: skip
 def test_parts(chunks: tuple[Chunk, ...], parts: list[Part]) -> None:
     """Chunks of one block become one part, and parts stand in the order of their chunks."""
+    assert collected(*chunks) == parts
+
+
+@pytest.mark.parametrize(
+    ("chunks", "parts"),
+    [
+        (
+            (ReasoningStart("r", {"p": {"a": 1}}), ReasoningDelta("hm", "r"), ReasoningEnd("r", "s", {"p": {"b": 2}})),
+            [ReasoningPart("hm", "s", None, {"p": {"a": 1, "b": 2}})],
+        ),
+        ((ReasoningStart("r", {"p": {"a": 1}}), ReasoningEnd("r")), [ReasoningPart("", None, None, {"p": {"a": 1}})]),
+        (
+            (ReasoningDelta("", "r", None, "xyz", {"p": {}}), ReasoningEnd("r", None, {"p": {"a": 1}}), TextDelta("t")),
+            [ReasoningPart("", None, "xyz", {"p": {"a": 1}}), TextPart("t")],
+        ),
+        (
+            (TextStart("t"), TextDelta("a", "t"), TextEnd("t", {"p": {"a": 1}}), TextDelta("b", "t")),
+            [TextPart("a", {"p": {"a": 1}}), TextPart("b")],
+        ),
+        (
+            (TextDelta("a"), TextStart("t", {"p": {"a": 1}}), TextDelta("b", "t"), TextDelta("c", "t"), TextEnd("t")),
+            [TextPart("a"), TextPart("bc", {"p": {"a": 1}})],
+        ),
+        ((TextStart("t", {"p": {}}), TextEnd("t", {"p": {}}), TextDelta("a", "u")), [TextPart("a")]),
+        ((ReasoningStart("r"), ReasoningEnd("r", "s"), ReasoningDelta("hm", "q")), [ReasoningPart("hm")]),
+    ],
+)
+def test_what_a_provider_notes_is_kept_with_its_block(chunks: tuple[Chunk, ...], parts: list[Part]) -> None:
+    """What a provider says at the beginning, in and at the end of a block is kept with the part, and with no other."""
     assert collected(*chunks) == parts
 
 

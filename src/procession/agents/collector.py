@@ -12,11 +12,24 @@ from procession.messages.chunks import (
     FileChunk,
     ReasoningDelta,
     ReasoningEnd,
+    ReasoningStart,
     SourceChunk,
     TextDelta,
+    TextEnd,
+    TextStart,
     ToolCall,
 )
-from procession.messages.parts import DataPart, FilePart, Part, ReasoningPart, SourcePart, TextPart, ToolCallPart
+from procession.messages.combine import merged_metadata
+from procession.messages.parts import (
+    DataPart,
+    FilePart,
+    Metadata,
+    Part,
+    ReasoningPart,
+    SourcePart,
+    TextPart,
+    ToolCallPart,
+)
 
 __all__ = ["Collector"]
 
@@ -27,7 +40,8 @@ class Collector:
     """
 
     __slots__ = (
-        "_parts", "_said", "_signature", "_thinking", "block", "files", "pieces", "reasoning", "sources", "tool_calls",
+        "_notes", "_parts", "_redacted", "_said", "_signature", "_thinking", "block", "files", "pieces", "reasoning",
+        "sources", "tool_calls",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -43,6 +57,9 @@ class Collector:
         self._parts: list[Part] = []
         self._thinking: str | None = None
         self._signature: str | None = None
+        self._redacted: str | None = None
+        self._notes: Metadata = None
+        """What the provider said beside the block that is being collected."""
 
     @property
     def text(self) -> str:
@@ -81,38 +98,58 @@ class Collector:
         return parts
 
     def _close(self) -> None:
-        if self.pieces:
+        if self._thinking is not None:
+            if self.pieces or self._notes or self._redacted is not None:
+                text = "".join(self.pieces)
+                self._parts.append(ReasoningPart(text, self._signature, self._redacted, self._notes))
+            self._signature = self._redacted = None
+        elif self.pieces:
             joined = "".join(self.pieces)
-            self.pieces = []
-            if self.block is None:
-                self._parts.append(ReasoningPart(joined, self._signature))
-                self._signature = None
-            elif joined:
-                self._parts.append(TextPart(joined))
+            if joined:
+                self._parts.append(TextPart(joined, self._notes))
                 self._said.append(joined)
-        self.block = self._thinking = None
+        self.pieces = []
+        self.block = self._thinking = self._notes = None
 
-    def add_reasoning(self, chunk: ReasoningDelta) -> None:
+    def note_text(self, chunk: TextStart | TextEnd) -> None:
         """
-        Take more reasoning.
+        Take what the provider says at the beginning or the end of a text block.
         """
-        if self._thinking != chunk.id:
-            self._close()
-            self._thinking = chunk.id
-        if chunk.redacted is not None:
-            self._close()
-            self._parts.append(ReasoningPart("", chunk.signature, chunk.redacted))
+        if chunk.provider_metadata is None:
             return
-        self._signature = chunk.signature or self._signature
-        self.pieces.append(chunk.text)
-        self.reasoning.append(chunk.text)
+        if isinstance(chunk, TextStart):
+            self._close()
+            self.block, self._notes = chunk.id, chunk.provider_metadata
+        elif self.block == chunk.id:
+            self._notes = merged_metadata(self._notes, chunk.provider_metadata)
+            self._close()
 
-    def end_reasoning(self, chunk: ReasoningEnd) -> None:
+    def add_reasoning(self, chunk: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
         """
-        Close a block of reasoning.
+        Take a piece of a block of reasoning, or its beginning or end.
         """
-        self._signature = chunk.signature or self._signature
-        self._close()
+        if isinstance(chunk, ReasoningStart):
+            if chunk.provider_metadata is None:
+                return
+            self._close()
+        elif isinstance(chunk, ReasoningDelta):
+            is_hidden = chunk.redacted is not None
+            if self._thinking != chunk.id or self._redacted is not None or (is_hidden and self.pieces):
+                self._close()
+            self._signature = chunk.signature or self._signature
+            self._redacted = chunk.redacted
+            if not is_hidden:
+                self.pieces.append(chunk.text)
+                self.reasoning.append(chunk.text)
+        elif self._thinking != chunk.id:
+            return
+        else:
+            self._signature = chunk.signature or self._signature
+        self._thinking = chunk.id
+        if chunk.provider_metadata is not None:
+            self._notes = merged_metadata(self._notes, chunk.provider_metadata)
+        if isinstance(chunk, ReasoningEnd):
+            self._close()
 
     def add_tool_call(self, chunk: ToolCall) -> None:
         """
@@ -153,8 +190,11 @@ class Collector:
 
 
 _OTHERS: dict[type[Chunk], Callable[[Collector, Any], None]] = {
+    TextStart: Collector.note_text,
+    TextEnd: Collector.note_text,
+    ReasoningStart: Collector.add_reasoning,
     ReasoningDelta: Collector.add_reasoning,
-    ReasoningEnd: Collector.end_reasoning,
+    ReasoningEnd: Collector.add_reasoning,
     ToolCall: Collector.add_tool_call,
     FileChunk: Collector.add_file,
     SourceChunk: Collector.add_source,
