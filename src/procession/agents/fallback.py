@@ -10,6 +10,7 @@ from procession.agents.output import AgentStep
 from procession.agents.retry import reject
 from procession.agents.state import Attempt, LoopState
 from procession.errors import ModelError, ProcessionError
+from procession.models.fallback import tell_earlier
 from procession.processors.payloads import InputStepPayload
 
 __all__ = ["fall_back", "with_earlier"]
@@ -48,5 +49,5 @@ def with_earlier(state: LoopState, error: ModelError) -> ModelError:
     Return the error of the last model, with those of the models before it.
     """
     if state.failures:
-        error.earlier = tuple(state.failures)
+        tell_earlier(error, state.failures)
     return error
