@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +31,7 @@ def node() -> str | None:
 
 
 @contextmanager
-def running() -> Iterator[str]:
+def running() -> Generator[str, None, None]:
     """
     Run the server on a port of its own choosing until the block is left, and give its address.
 
