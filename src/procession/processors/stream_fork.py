@@ -40,7 +40,7 @@ class ForkItem(Item):
 
     __slots__ = (
         "_all", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first", "_in_doubt",
-        "_merge", "_name", "_owed", "_payload", "_pick", "_simple", "_skip", "_waits",
+        "_merge", "_name", "_owed", "_passes", "_payload", "_pick", "_simple", "_skip", "_waits",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +77,8 @@ class ForkItem(Item):
         watched = {arm.step_id: arm.holds for arm in self._all if arm.redacts} if choose and not allow_drop else {}
         # Nothing can be lost where the one arm that redacts is always the one that is picked.
         self._owed = Owed(watched) if watched and list(watched) != [pick] else None
+        self._passes = choose is None or (self._pick is not None and self._owed is None)
+        """Whether a chunk that no arm changes goes on without a look at what a map makes of it."""
 
     def nested(self, make: Callable[[Sequence[Item]], list[Item]]) -> Item:
         """
@@ -172,13 +174,12 @@ class ForkItem(Item):
             return await self._apply_to_arms(chunk, sender)
         # Arms that are one processor each, whose hooks need nothing around them.
         began = monotonic() if self._waits else 0.0
-        outs: list[Chunk | None] = []
+        changed: dict[ProcessorItem, Chunk | None] | None = None
         verdicts: tuple[Tripwire, ...] = ()
         failures: tuple[Exception, ...] = ()
         for_all = type(chunk) is not DataChunk
         for item, method, ctx, is_async in self._simple:
             if not (for_all or item.takes_data):
-                outs.append(chunk)
                 continue
             ctx.chunk = chunk
             try:
@@ -192,7 +193,9 @@ class ForkItem(Item):
                     out = item.signalled(chunk, raised)
                 if ctx.verdict is not None:
                     item.settle()
-                outs.append(out if out is chunk else item.kept(chunk, out))
+                if out is not chunk and (out := item.kept(chunk, out)) is not chunk:
+                    changed = changed or {}
+                    changed[item] = out
             except Tripwire as verdict:
                 verdicts += (verdict,)
             except Exception as error:
@@ -201,10 +204,11 @@ class ForkItem(Item):
             _decide(verdicts, failures)
         if self._waits and monotonic() - began > _LONG:
             self._concurrent = self._in_doubt = True  # one of them has waited, or this process had to
+        if changed is None and self._passes:
+            return chunk
+        outs = [changed.get(item, chunk) if changed else chunk for item, _, _, _ in self._simple]
         if self._pick is not None and self._owed is None:
             out = outs[self._pick]
-        elif self._choose is None and all(each is chunk for each in outs):
-            out = chunk
         else:
             out = await self._joined(chunk, {arm.step_id: each for arm, each in zip(self._arms, outs, strict=True)})
         return out if out is chunk or not chunk.control or type(out) is type(chunk) else chunk
