@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from procession.messages.message import Message
 from procession.messages.parts import DataPart, Part, Parts, StepStartPart, TextPart, ToolCallPart
 from procession.messages.shapes import is_dict, is_form
+from procession.messages.value import open_form
 
 __all__ = ["beyond_seal", "can_join", "is_sealed", "joined", "recalled", "updated_call", "with_parts"]
 
@@ -24,32 +25,26 @@ _ORDER = {
 Metadata: TypeAlias = Mapping[str, Any] | None
 
 _new: Any = object.__new__
-_set_role: Any = Message.__dict__["role"].__set__
-_set_parts: Any = Message.__dict__["parts"].__set__
-_set_id: Any = Message.__dict__["id"].__set__
-_set_created_at: Any = Message.__dict__["created_at"].__set__
-_set_thread_id: Any = Message.__dict__["thread_id"].__set__
-_set_resource_id: Any = Message.__dict__["resource_id"].__set__
-_set_type: Any = Message.__dict__["type"].__set__
-_set_metadata: Any = Message.__dict__["metadata"].__set__
-_set_provider_metadata: Any = Message.__dict__["provider_metadata"].__set__
+_OpenMessage = open_form(Message)
 
 
 def with_parts(message: Message, parts: Parts) -> Message:
     """
     Return *message* with other *parts*: ``Message.with_parts`` written out, since the loop does it twice a step.
     """
-    made: Message = _new(Message)
-    _set_role(made, message.role)
-    _set_parts(made, parts)
-    _set_id(made, message.id)
-    _set_created_at(made, message.created_at)
-    _set_thread_id(made, message.thread_id)
-    _set_resource_id(made, message.resource_id)
-    _set_type(made, message.type)
-    _set_metadata(made, message.metadata)
-    _set_provider_metadata(made, message.provider_metadata)
-    return made
+    made = _new(_OpenMessage)
+    made.role = message.role
+    made.parts = parts
+    made.id = message.id
+    made.created_at = message.created_at
+    made.thread_id = message.thread_id
+    made.resource_id = message.resource_id
+    made.type = message.type
+    made.metadata = message.metadata
+    made.provider_metadata = message.provider_metadata
+    made.__class__ = Message
+    done: Message = made
+    return done
 
 
 def _own_marks(message: Message) -> Mapping[str, Any]:

@@ -289,6 +289,12 @@ class MessageList(DocumentsWords):
 
     # --- as data ---------------------------------------------------------------
 
+    def copied(self) -> list[Message]:
+        """
+        Return all messages as a list of the caller's own; unlike a view it makes no later change copy what it shows.
+        """
+        return self._items[: self._length]
+
     def state(self) -> dict[str, Any]:
         """
         Return what the list is made of, for ``serial`` to write: messages, the sources of each, system messages, owner.

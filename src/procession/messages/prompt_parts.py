@@ -5,6 +5,7 @@ Prompt parts: what of a message's parts a model is sent, and in which shape.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from procession.messages.parts import FilePart, Part, ReasoningPart, TextPart, ToolCallPart
@@ -22,7 +23,6 @@ _ANSWERED = frozenset({"result", "output-error", "output-denied"})
 OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
 """The types that the output of an answered tool call may have."""
 _DENIED = "The call of this tool was not allowed."
-_legal_name = re.compile(r"[A-Za-z0-9_-]+").fullmatch
 _illegal = re.compile(r"[^A-Za-z0-9_-]")
 _illegal_attribute = re.compile(r"[^A-Za-z0-9_.:-]")
 
@@ -38,7 +38,7 @@ def step_entries(parts: Iterable[Part]) -> list[PromptMessage]:
     for part in parts:
         if isinstance(part, ToolCallPart):
             if part.state in _ANSWERED:
-                name = part.tool_name if _legal_name(part.tool_name) else _illegal.sub("_", part.tool_name) or "tool"
+                name = _legal_name(part.tool_name)
                 content.append(
                     PromptToolCall(part.tool_call_id, name, part.args, part.provider_executed, part.provider_metadata)
                 )
@@ -59,6 +59,14 @@ def step_entries(parts: Iterable[Part]) -> list[PromptMessage]:
     if results:
         entries.append(PromptMessage("tool", tuple(results)))
     return entries
+
+
+@lru_cache(maxsize=512)
+def _legal_name(name: str) -> str:
+    """
+    Return the name of a tool as providers take it.
+    """
+    return _illegal.sub("_", name) or "tool"
 
 
 def user_content(parts: Iterable[Part]) -> tuple[PromptPart, ...]:

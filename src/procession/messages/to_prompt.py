@@ -87,8 +87,7 @@ class PromptBuilder:
             return self._view
         if message_list.system_messages is not self._system:
             self._change_system(message_list.system_messages)
-        view = message_list.view()
-        messages = view.copy() if isinstance(view, Window) else list(view)
+        messages = message_list.copied()
         kept = self._same(messages)
         last = len(self._seen) - 1
         if kept == last and kept < len(messages) and self._grow(messages[kept]):
@@ -215,7 +214,8 @@ class PromptBuilder:
                 link.end = -1  # the step goes on, so its entries are written anew
             for index, part in enumerate(segment):
                 if part.__class__ is StepStartPart:
-                    self._write(start + offset, block + segment[at:index] if index else block)
+                    if index or link.end < 0:  # else the open step stands there as it is
+                        self._write(start + offset, block + segment[at:index])
                     start, block, at = len(self._entries) - offset, (), index + 1
                     if index == 0:
                         link.end = start

@@ -1,0 +1,83 @@
+"""
+Values: what a constructor makes cannot be changed, and is what its class says.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pytest
+
+from procession.messages.value import Value
+
+T = TypeVar("T")
+
+
+class Point(Value):
+    """
+    Two numbers.
+    """
+
+    axes: ClassVar[int] = 2
+    x: int
+    y: int = 0
+
+
+class Point3(Point, kw_only=True):
+    """
+    One more.
+    """
+
+    z: int = 0
+
+
+class Box(Value, Generic[T]):
+    """
+    Holds something, and looks at it when it is made.
+    """
+
+    held: T
+    seen: ClassVar[list[Any]] = []
+
+    def __post_init__(self) -> None:
+        self.seen.append((type(self), self.held))
+
+
+@pytest.mark.parametrize("made", [Point(1), Point(1).replace(y=2), Point3(x=1), pickle.loads(pickle.dumps(Point(1)))])
+def test_a_value_cannot_be_changed_however_it_was_made(made: Any) -> None:
+    """Neither what a constructor made, nor a copy, nor what was unpickled takes another value for a field."""
+    before = repr(made)
+    with pytest.raises(AttributeError, match="is a value and cannot be changed"):
+        made.x = 5
+    with pytest.raises(AttributeError, match="is a value and cannot be changed"):
+        del made.x
+    with pytest.raises(AttributeError):
+        made.w = 5
+    assert repr(made) == before
+
+
+def test_a_value_is_of_its_class() -> None:
+    """The class of what is made is the one that was called, of a copy that of the original."""
+    assert type(Point(1)) is Point and type(Point3(x=1)) is Point3 and type(Point3(x=1).replace(z=4)) is Point3
+    assert type(copy.deepcopy(Point3(x=1))) is Point3
+    assert Point3(x=1, z=4) == Point3(x=1).replace(z=4) and Point(1) != Point3(x=1)
+    assert isinstance(Point3(x=1), Point) and Point.axes == 2
+
+
+def test_a_value_is_whole_when_it_looks_at_itself() -> None:
+    """``__post_init__`` sees every field, on an instance of the class itself; a generic class makes values, too."""
+    Box.seen.clear()
+    assert Box("parcel").held == Box[str]("parcel").held == "parcel"
+    assert Box.seen == [(Box, "parcel")] * 2
+
+
+def test_a_constructor_names_what_is_missing_and_what_is_unknown() -> None:
+    """A field that was left out, and one that there is not, are named by the class's own constructor."""
+    with pytest.raises(TypeError, match=r"Point\.__new__\(\) missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'w'"):
+        Point(1, w=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="positional argument"):
+        Point3(1, 2, 3)  # type: ignore[call-arg]
