@@ -51,6 +51,22 @@ def test_values_inside_a_result_have_their_own_place() -> None:
     assert apply_edits(old, edits) == new
 
 
+def test_a_tool_call_under_another_id_is_the_same_call() -> None:
+    """Its id is put whole and its result stays in place, also where something follows; another call is another part."""
+    calls = [ToolCallPart(id, "find", {"q": id}, "result", id) for id in ("a.1", "b.1")]
+    old = Message("assistant", calls, id="m")
+    renamed = [call.replace(tool_call_id=id) for call, id in zip(calls, ("a_1", "b_1-2"), strict=True)]
+    new = old.with_parts([*renamed, TextPart("So.")])
+    assert diff_message(old, new) == (
+        Put((0, "tool_call_id"), "a_1"),
+        Put((1, "tool_call_id"), "b_1-2"),
+        Insert(2, (TextPart("So."),)),
+    )
+    assert apply_edits(old, diff_message(old, new)) == new
+    other = old.with_parts([calls[0].replace(tool_call_id="c", args={"q": "c"}), calls[1]])
+    assert [type(edit) for edit in diff_message(old, other)] == [Take, Insert]
+
+
 def test_declared_spans_are_redactions() -> None:
     """What a guard declares is taken as it says; what it left out is found beside it."""
     old = Message.user("call 555 now", id="m")

@@ -90,6 +90,8 @@ def diff_message(old: Message, new: Message, redacted: RedactedSpans | None = No
         elif not others:
             edits.append(Take((at,), kind))
         elif part is not others[0]:
+            if isinstance(part, ToolCallPart) and isinstance(others[0], ToolCallPart):
+                part = _diff_id((at,), part, others[0], kind, edits)
             _diff_value((at,), part, others[0], kind, declared, edits)
     for field in _FIELDS:
         if getattr(old, field) != getattr(new, field):
@@ -119,9 +121,10 @@ def _aligned(old: Parts, new: Parts) -> list[tuple[Part | None, tuple[Part, ...]
     found: list[tuple[Part | None, tuple[Part, ...], int]] = []
     matcher = SequenceMatcher(None, [_name(part) for part in before], [_name(part) for part in after], autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag == "equal":
-            found += [(before[i], (after[j],), i) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)]
-        else:
+        same = i2 - i1 if tag == "equal" else _renamed(before[i1:i2], after[j1:j2])
+        found += [(before[i1 + n], (after[j1 + n],), i1 + n) for n in range(same)]
+        if tag != "equal":
+            i1, j1 = i1 + same, j1 + same
             found += [(before[i], (), i) for i in range(i1, i2)]
             if j1 < j2:
                 found.append((None, after[j1:j2], i1))
@@ -137,6 +140,30 @@ def _name(part: Part) -> tuple[Any, ...]:
     if isinstance(part, DataPart):
         return (DataPart, part.type, part.id)
     return (type(part),)
+
+
+def _renamed(old: Sequence[Part], new: Sequence[Part]) -> int:
+    """
+    Count the tool calls at the beginning of both that are the same but for their ids.
+    """
+    count = 0
+    for a, b in zip(old, new, strict=False):
+        if not (isinstance(a, ToolCallPart) and isinstance(b, ToolCallPart)):
+            break
+        if (a.tool_name, a.args) != (b.tool_name, b.args):
+            break
+        count += 1
+    return count
+
+
+def _diff_id(path: Path, old: ToolCallPart, new: ToolCallPart, kind: EditKind, edits: list[Edit]) -> ToolCallPart:
+    """
+    Return *old* under the id of *new*: an id is put whole, for a part of another one would name nothing.
+    """
+    if old.tool_call_id == new.tool_call_id:
+        return old
+    edits.append(Put((*path, "tool_call_id"), new.tool_call_id, kind))
+    return old.replace(tool_call_id=new.tool_call_id)
 
 
 def _diff_value(
