@@ -10,7 +10,10 @@ from tests.agents.kit import WAYS, ask, at, counted_tool
 from procession.agents.agent import Agent
 from procession.messages.chunks import ToolResult
 from procession.messages.parts import ToolCallPart
+from procession.messages.text.patterns import Rule
+from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.processor import Processor
+from procession.processors.text_guard import TextGuard
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool, tool
@@ -205,3 +208,56 @@ async def test_a_result_that_is_replaced_in_the_messages(way: str, redact: Any) 
     assert [getattr(one, "result", None) for one in seen.result.tool_results] == ["[REDACTED]"] * 2
     assert [chunk.result for chunk in seen.chunks if isinstance(chunk, ToolResult)] == ["[REDACTED]"] * 2
     assert "found" not in str(model.requests[1].messages)
+
+
+@before_tools
+@both_ways
+@pytest.mark.parametrize("strategy", ["block", "redact", "filter"])
+async def test_guards_of_arguments_look_at_edited_calls(way: str, hook: str, strategy: str) -> None:
+    """Arguments that a hook put in place, or a call that it added, run as guards with ``scan_tool_args`` leave them."""
+    found, ran = counted_tool()
+
+    def edit(ctx: Any) -> None:
+        if len(ctx.steps) > 1:
+            return
+        parts = ctx.messages[-1].content.parts
+        for part in parts:
+            if part.type == "tool-invocation" and part.tool_call_id == "c1":
+                part.args = {"q": "ask about Heron"}
+        parts.append(ToolCallPart("c3", "lookup", {"q": ["Heron", 3]}))
+
+    guard = RegexFilter(rules=[{"name": "bird", "pattern": "Heron"}], strategy=strategy, scan_tool_args=True)
+    agent = agent_of(two_calls(), [found], at(hook, edit, id="editor"), guard)
+    result = (await ask(agent, way)).result
+    assert "Heron" not in str((ran, result.messages, result.tool_calls))
+    if strategy == "block":
+        assert (result.status, ran) == ("blocked", [])
+        return
+    hidden = "ask about [REDACTED]" if strategy == "redact" else "[removed]"
+    assert [call.args for call in result.tool_calls][:2] == [{"q": hidden}, {"q": 2}]
+    assert (len(ran), [one.type for one in result.tool_results]) == (3, ["tool-result"] * 3)
+    assert [args for _, args, _ in calls_in(result.messages)] == [call.args for call in result.tool_calls]
+
+
+@both_ways
+async def test_guards_of_arguments_may_send_an_edited_call_back(way: str) -> None:
+    """A guard that wants another attempt because of edited arguments gets it, and the call does not run."""
+    found, ran = counted_tool()
+
+    class Again(TextGuard):
+        id = "again"
+        rules = (Rule("bird", "Heron"),)
+
+        def settle(self, ctx: Any, pieces: Any, where: Any) -> bool:
+            ctx.abort("no birds", retry=True)
+
+    def edit(ctx: Any) -> None:
+        for part in ctx.messages[-1].content.parts:
+            if part.type == "tool-invocation" and part.args == {"q": 1}:
+                part.args = {"q": "Heron"}
+
+    model = FakeModel([call_tool("lookup", {"q": 1}), "Done."])
+    processors = [at("process_output_step", edit, id="editor"), Again(scan_tool_args=True)]
+    agent = Agent("bot", model=model, tools=[found], output_processors=processors, max_processor_retries=1)
+    result = (await ask(agent, way)).result
+    assert (result.text, ran, len(result.rejected)) == ("Done.", [], 1)

@@ -192,7 +192,7 @@ async def llm_response(state: LoopState, run: InlineRun, path: str) -> LoopState
     version = state.messages.version
     await run_hook(state, run, path, payload)
     if state.messages.version != version:
-        refresh_calls(state, attempt)
+        await refresh_calls(state, attempt, run)
     attempt.passed = Hook.LLM_RESPONSE
     return state
 
@@ -248,7 +248,7 @@ async def output_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
     version = state.messages.version
     await run_hook(state, run, path, payload)
     if state.messages.version != version:
-        refresh_calls(state, attempt)
+        await refresh_calls(state, attempt, run)
     attempt.passed = Hook.OUTPUT_STEP
     if state.step_texts_stale:
         step.text = payload.text

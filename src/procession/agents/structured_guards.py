@@ -7,7 +7,7 @@ guard has seen: so the strings themselves are looked at, as those in a tool's re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from procession.agents.pipelines import Pipelines
@@ -15,10 +15,11 @@ from procession.agents.state import LoopState
 from procession.processors.adapter import HookCaller
 from procession.processors.chain import owners
 from procession.processors.payloads import ToolResultPayload
+from procession.processors.strings import KEY, replace_strings, strings_in
 from procession.processors.text_guard import TextGuard
 from procession.steps.step import InlineRun
 
-__all__ = ["guarded", "output_guards"]
+__all__ = ["guarded", "guarded_args", "output_guards"]
 
 _NAME = "structured-output"
 """What reports of guards name in place of a tool."""
@@ -46,7 +47,26 @@ async def guarded(state: LoopState, run: InlineRun, value: Any, *, said: str | N
     """
     if said is not None and "\\" not in said:
         return value
-    for guard in _asked(output_guards(state.pipelines), seen=said is not None):
+    return await _through(state, run, _asked(output_guards(state.pipelines), seen=said is not None), value, name)
+
+
+async def guarded_args(state: LoopState, run: InlineRun, args: Any, name: str) -> Any:
+    """
+    Return what tool *name* is to be called with as the guards that look at arguments leave it, where no stream had it:
+    names, types and structure stay.  The same object where nothing changes.
+
+    Raises ``Tripwire`` where one of them stops the run.
+    """
+    guards = [guard for guard in output_guards(state.pipelines) if guard.scan_tool_args]
+    texts = {path: text for path, text in strings_in(args) if path[-1:] != (KEY,)} if guards else {}
+    if not texts:
+        return args
+    left = dict(zip(texts, await _through(state, run, guards, list(texts.values()), name), strict=True))
+    return args if left == texts else replace_strings(args, lambda path, text: left.get(path, text))
+
+
+async def _through(state: LoopState, run: InlineRun, guards: Iterable[TextGuard], value: Any, name: str) -> Any:
+    for guard in guards:
         payload = ToolResultPayload(
             state.messages, tool_name=name, result=value, step_number=state.step_number, steps=state.seen_steps()
         )
