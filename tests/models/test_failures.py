@@ -63,6 +63,17 @@ def test_errors_without_a_status(code: str | None, retryable: bool) -> None:
     assert (error.provider_code, error.retryable) == (code, retryable)
 
 
+def test_google_s_errors() -> None:
+    """Google's errors have a word for what they are beside the status, and may come in a list."""
+    told = {"error": {"code": 429, "message": "Slow down.", "status": "RESOURCE_EXHAUSTED"}}
+    for body in (told, [told], [{}, told]):
+        error = failure_of(body, model="m", status=429)
+        assert (error.provider_code, error.kind, error.body) == ("RESOURCE_EXHAUSTED", "rate_limited", told)
+        assert "Slow down." in str(error)
+    assert failure_of(told, model="m", kind="stream").status_code == 429
+    assert "['no', 3]" in str(failure_of(["no", 3], model="m", status=500))
+
+
 @given(
     st.recursive(
         st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)

@@ -151,6 +151,15 @@ def test_server_says_how_long_to_wait(headers: dict[str, str], least: float, mos
     assert least <= waited <= most
 
 
+def test_google_says_how_long_to_wait_in_the_body() -> None:
+    """Google has no ``Retry-After``: the delay among the details of its error is kept to."""
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.5s"}
+    error = {"code": 429, "message": "Slow down.", "status": "RESOURCE_EXHAUSTED", "details": ["odd", {}, info]}
+    answers = iter([httpx.Response(429, json={"error": error}), httpx.Response(200, json=GOOD_BODY)])
+    waited, failed = seconds_of(lambda request: next(answers))
+    assert (waited, failed) == (7.5, None)
+
+
 def test_timeout_counts_the_waiting() -> None:
     """The setting ``timeout`` ends a call that waits to be made again."""
     waited, error = seconds_of(busy_once(**{"retry-after": "30"}), timeout=5)

@@ -87,10 +87,15 @@ def failure_of(
     The provider's own message is shown, cut and scrubbed of keys.
     """
     body = scrub(body if not isinstance(body, str) else body[:_LONGEST_BODY], secrets=secrets)
+    if isinstance(body, list):  # Google's, where no events were asked for
+        entries = [as_mapping(entry) for entry in as_list(body)]
+        body = next((entry for entry in entries if entry.get("error")), repr(as_list(body)))
     told = as_mapping(body).get("error") or body
     message, code = _told(told)
     if status is None and isinstance(code, int):
         status = code
+    if isinstance(code, int) and isinstance(as_mapping(told).get("status"), str):
+        code = as_mapping(told)["status"]  # Google's word for it
     headers = headers or {}
     place = f"{model} answered {status}" if status is not None else f"{model} failed"
     return ModelError(

@@ -10,6 +10,7 @@ from time import time
 from typing import TypeVar
 
 from procession.errors import ModelError
+from procession.models.loose import as_list, as_mapping, as_text
 
 __all__ = ["LONGEST_RETRY_AFTER", "retry_after", "with_retries"]
 
@@ -73,7 +74,18 @@ def retry_after(error: ModelError) -> float | None:
             seconds = max(0.0, parsedate_to_datetime(told).timestamp() - time())
         except (ValueError, OverflowError):
             return None
-    return seconds
+    return _delay_in_body(error) if seconds is None else seconds
+
+
+def _delay_in_body(error: ModelError) -> float | None:
+    """
+    Return what Google says instead of ``Retry-After``: the ``retryDelay`` among the details of an error, ``"34.5s"``.
+    """
+    for detail in as_list(as_mapping(as_mapping(error.body).get("error")).get("details")):
+        seconds = _number(as_text(as_mapping(detail).get("retryDelay")).removesuffix("s"))
+        if seconds is not None:
+            return seconds
+    return None
 
 
 class _Failed(Exception):

@@ -1,0 +1,99 @@
+"""
+GoogleModel: Google's Gemini.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from procession.errors import InputError
+from procession.models.google_answer import GoogleAnswer
+from procession.models.google_body import Schemas, google_body
+from procession.models.model import ModelRequest
+from procession.models.wire_model import AnswerContext, WireModel, WireRequest
+
+if TYPE_CHECKING:
+    from procession.models.http import Transport
+
+__all__ = ["GOOGLE", "GoogleModel"]
+
+GOOGLE = "https://generativelanguage.googleapis.com/v1beta"
+_is_name = re.compile(r"(?:(?:models|tunedModels)/)?[A-Za-z0-9_][A-Za-z0-9._-]*").fullmatch
+
+
+class GoogleModel(WireModel):
+    """
+    A model behind Gemini's ``generateContent``, streamed.
+
+    Without *base_url* and *api_key* the environment is asked when the first call is made: ``GOOGLE_BASE_URL``, and
+    ``GOOGLE_API_KEY`` or ``GEMINI_API_KEY``.  Google itself needs a key; another server is called without one where
+    none is given.
+
+    >>> GoogleModel("gemini-2.5-flash").id
+    'google/gemini-2.5-flash'
+    """
+
+    default_base_url: ClassVar[str] = GOOGLE
+    base_url_variable: ClassVar[str] = "GOOGLE_BASE_URL"
+    key_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        provider: str = "google",
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float | None = 10.0,
+        read_timeout: float | None = 120.0,
+        max_retries: int = 2,
+        http2: bool = False,
+        schemas: Schemas = "json_schema",
+        transport: Transport | None = None,
+    ) -> None:
+        """
+        What every client takes is described at ``WireModel``.
+
+        *model* may begin with ``models/`` or ``tunedModels/``.  *schemas* is for servers that do not know
+        ``responseJsonSchema`` and ``parametersJsonSchema`` yet: with ``"openapi"`` they are sent the older subset.
+
+        Raises ``InputError`` for a name that would change the address of the request.
+        """
+        if _is_name(model) is None:
+            raise InputError(
+                f"{model!r} cannot be the name of a model of Gemini",
+                hint="a name is letters, digits, '.', '_' and '-', as in 'gemini-2.5-flash'",
+            )
+        super().__init__(
+            model,
+            provider=provider,
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            max_retries=max_retries,
+            http2=http2,
+            transport=transport,
+        )
+        self._schemas: Schemas = schemas
+
+    def prepare(self, request: ModelRequest, *, base_url: str, key: str | None) -> WireRequest:
+        """
+        Return *request* as Gemini wants it.
+        """
+        body, warnings = google_body(request, model=self.model, provider=self.provider, schemas=self._schemas)
+        headers = {"accept": "text/event-stream"}
+        if key is not None:
+            headers["x-goog-api-key"] = key
+        path = self.model if "/" in self.model else f"models/{self.model}"
+        return WireRequest(path=f"/{path}:streamGenerateContent?alt=sse", body=body, headers=headers, warnings=warnings)
+
+    def reader(self, context: AnswerContext) -> GoogleAnswer:
+        """
+        Return what reads an answer of Gemini.
+        """
+        return GoogleAnswer(context)
