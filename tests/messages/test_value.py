@@ -81,3 +81,21 @@ def test_a_constructor_names_what_is_missing_and_what_is_unknown() -> None:
         Point(1, w=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="positional argument"):
         Point3(1, 2, 3)  # type: ignore[call-arg]
+
+
+def test_a_class_may_have_a_constructor_of_its_own() -> None:
+    """A value whose class sets the fields itself is compared, copied and guarded like any other."""
+
+    class Circle(Value):
+        radius: int
+        area: int
+
+        def __init__(self, *, radius: int) -> None:
+            object.__setattr__(self, "radius", radius)
+            object.__setattr__(self, "area", 3 * radius * radius)
+
+    made = Circle(radius=2)
+    assert made == Circle(radius=2)
+    assert made.replace(area=12) == made
+    with pytest.raises(AttributeError):
+        made.radius = 3  # type: ignore[misc]

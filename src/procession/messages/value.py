@@ -54,9 +54,15 @@ class ValueMeta(type):
         fields.update(dict.fromkeys(own))
         cls.__fields__ = tuple(fields)
         cls.__field_defaults__ = inherited | defaults
-        if cls.__fields__ and "__init__" not in namespace:
+        if "__init__" in namespace:  # which sets the fields itself
+            cls.__new__ = _bare  # type: ignore[method-assign, assignment]
+        elif cls.__fields__:
             cls.__new__ = _compile_on_first_use(cls, kw_only)  # type: ignore[method-assign]
         return cls
+
+
+def _bare(cls: type[Any], *_: Any, **__: Any) -> Any:
+    return object.__new__(cls)
 
 
 def _compile_on_first_use(cls: ValueMeta, kw_only: bool) -> Callable[..., Any]:

@@ -49,7 +49,9 @@ class ProviderTool(Tool[Any]):
     """What each provider knows the tool by, by the name of the provider's format."""
 
     def __init__(self, name: str, **definitions: Mapping[str, Any]) -> None:
-        super().__init__(name=name, parameters={}, execute=_not_here)
+        plain: Tool[Any] = Tool(name=name, parameters={}, execute=_not_here)
+        for field in Tool.__fields__:
+            object.__setattr__(self, field, getattr(plain, field))
         object.__setattr__(self, "definitions", _checked(name, definitions))
 
     @property
