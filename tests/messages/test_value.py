@@ -45,7 +45,20 @@ class Box(Value, Generic[T]):
         self.seen.append((type(self), self.held))
 
 
-@pytest.mark.parametrize("made", [Point(1), Point(1).replace(y=2), Point3(x=1), pickle.loads(pickle.dumps(Point(1)))])
+class Named(Point):
+    """
+    Has a constructor of its own.
+    """
+
+    name: str = ""
+
+    def __init__(self, name: str) -> None:
+        self._set_up(name=name, x=len(name))
+
+
+@pytest.mark.parametrize(
+    "made", [Named("b"), Point(1), Point(1).replace(y=2), Point3(x=1), pickle.loads(pickle.dumps(Point(1)))]
+)
 def test_a_value_cannot_be_changed_however_it_was_made(made: Any) -> None:
     """Neither what a constructor made, nor a copy, nor what was unpickled takes another value for a field."""
     before = repr(made)
@@ -64,6 +77,14 @@ def test_a_value_is_of_its_class() -> None:
     assert type(copy.deepcopy(Point3(x=1))) is Point3
     assert Point3(x=1, z=4) == Point3(x=1).replace(z=4) and Point(1) != Point3(x=1)
     assert isinstance(Point3(x=1), Point) and Point.axes == 2
+
+
+def test_a_class_below_another_may_have_a_constructor_of_its_own() -> None:
+    """It sets what it will, and the rest is as it is by default; its copies and its equality are those of a value."""
+    made = Named("abc")
+    assert (made.x, made.y, made.name, type(made)) == (3, 0, "abc", Named)
+    assert made == Named("abc") != Named("abd") and made.replace(y=2).y == 2 and type(made.replace(y=2)) is Named
+    assert pickle.loads(pickle.dumps(made)) == made
 
 
 def test_a_value_is_whole_when_it_looks_at_itself() -> None:

@@ -43,6 +43,8 @@ class ValueMeta(type):
             key for key, kind in annotations.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar"))
         )
         defaults = {key: namespace.pop(key) for key in own if key in namespace}
+        if "__init__" in namespace and any(getattr(base, "__fields__", ()) for base in bases):
+            namespace["__new__"] = _new_and_empty  # not that of the class above, which sets its fields
         namespace.setdefault("__slots__", own)
         cls = super().__new__(mcls, name, bases, namespace)
         fields: dict[str, None] = {}
@@ -54,14 +56,12 @@ class ValueMeta(type):
         fields.update(dict.fromkeys(own))
         cls.__fields__ = tuple(fields)
         cls.__field_defaults__ = inherited | defaults
-        if "__init__" in namespace:  # which sets the fields itself
-            cls.__new__ = _bare  # type: ignore[method-assign, assignment]
-        elif cls.__fields__:
+        if cls.__fields__ and "__init__" not in namespace:
             cls.__new__ = _compile_on_first_use(cls, kw_only)  # type: ignore[method-assign]
         return cls
 
 
-def _bare(cls: type[Any], *_: Any, **__: Any) -> Any:
+def _new_and_empty(cls: type[Value], *args: Any, **kwargs: Any) -> Value:
     return object.__new__(cls)
 
 
@@ -161,6 +161,17 @@ class Value(metaclass=ValueMeta):
                 raise
             raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}: it has {', '.join(cls.__fields__)}") from None
         return made
+
+    def _set_up(self, **fields: Any) -> None:
+        """
+        Set *fields*, and the others to their defaults: for a class below another one, with an ``__init__`` of its own.
+        """
+        cls = type(self)
+        for name, value in {**cls.__field_defaults__, **fields}.items():
+            object.__setattr__(self, name, value)
+        looks = getattr(self, "__post_init__", None)
+        if looks is not None:
+            looks()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed: use replace({name}=...)")

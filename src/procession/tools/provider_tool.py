@@ -49,10 +49,7 @@ class ProviderTool(Tool[Any]):
     """What each provider knows the tool by, by the name of the provider's format."""
 
     def __init__(self, name: str, **definitions: Mapping[str, Any]) -> None:
-        plain: Tool[Any] = Tool(name=name, parameters={}, execute=_not_here)
-        for field in Tool.__fields__:
-            object.__setattr__(self, field, getattr(plain, field))
-        object.__setattr__(self, "definitions", _checked(name, definitions))
+        self._set_up(name=name, parameters={}, execute=_not_here, definitions=_checked(name, definitions))
 
     @property
     def provider_tool(self) -> Mapping[str, Mapping[str, Any]]:
