@@ -60,6 +60,7 @@ async def test_byte_by_byte_over_a_socket(name: str, end: str) -> None:
 
 
 @each_stream
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # no event loop sees these cuts
 async def test_in_any_two_pieces(name: str) -> None:
     """A stream gives the same chunks wherever its bytes are cut in two."""
     body = body_of(STREAMS[name])
