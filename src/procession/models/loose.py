@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-__all__ = ["as_count", "as_list", "as_mapping", "as_text"]
+__all__ = ["as_count", "as_list", "as_mapping", "as_text", "as_timestamp"]
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
@@ -36,3 +36,10 @@ def as_count(value: Any) -> int:
     Return a number of tokens, and 0 for what cannot be one.
     """
     return int(value) if isinstance(value, (int, float)) and 0 <= value < 1e15 else 0
+
+
+def as_timestamp(value: Any) -> float | None:
+    """
+    Return a number of seconds since 1970, and nothing for what cannot be one.
+    """
+    return float(value) if isinstance(value, (int, float)) and 0 < value < 1e15 else None
