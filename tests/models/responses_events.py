@@ -123,13 +123,11 @@ def _part_events(place: dict[str, Any], part: dict[str, Any]) -> Iterable[dict[s
     kind, key = ("refusal", "refusal") if part["type"] == "refusal" else ("output_text", "text")
     yield {"type": "response.content_part.added", **place, "part": {**part, key: ""}}
     for piece in pieces(part[key]):
-        extra = {} if kind == "refusal" else {"logprobs": []}
-        yield {"type": f"response.{kind}.delta", **place, "delta": piece, **extra}
+        yield {"type": f"response.{kind}.delta", **place, "delta": piece, "logprobs": []}
     for number, annotation in enumerate(part.get("annotations", ())):
         added = {"annotation": annotation, "annotation_index": number}
         yield {"type": "response.output_text.annotation.added", **place, **added}
-    extra = {} if kind == "refusal" else {"logprobs": []}
-    yield {"type": f"response.{kind}.done", **place, key: part[key], **extra}
+    yield {"type": f"response.{kind}.done", **place, key: part[key], "logprobs": []}
     yield {"type": "response.content_part.done", **place, "part": part}
 
 

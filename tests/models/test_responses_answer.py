@@ -179,8 +179,8 @@ def test_parallel_calls() -> None:
         {"type": "response.output_item.added", "output_index": 1, "item": second},
         more("fc_1", 0, '{"n":'),
         more("fc_2", 1, '{"n":2'),
-        more("fc_1", 0, '1}'),
-        more("fc_2", 1, '}'),
+        more("fc_1", 0, "1}"),
+        more("fc_2", 1, "}"),
         DONE,
     )
     assert calls_of(chunks) == [("a", "weather", {"n": 1}), ("b", "weather", {"n": 2})]
@@ -461,9 +461,7 @@ OWN_TOOLS: list[tuple[dict[str, Any], str, Any, Any, bool]] = [
 
 
 @pytest.mark.parametrize(("item", "name", "args", "result", "failed"), OWN_TOOLS)
-def test_tools_that_the_provider_runs(
-    item: dict[str, Any], name: str, args: Any, result: Any, failed: bool
-) -> None:
+def test_tools_that_the_provider_runs(item: dict[str, Any], name: str, args: Any, result: Any, failed: bool) -> None:
     """What OpenAI's own tools were asked and answered comes out in its place, as a call with its result."""
     chunks = chunks_of(*streamed([item, message("Hi")]))
     call, answer = chunks[1:3]

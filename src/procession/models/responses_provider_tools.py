@@ -12,6 +12,7 @@ from procession.messages.chunks import Chunk, FileChunk, ToolCall, ToolResult
 from procession.messages.parts import FilePart
 from procession.messages.prompt import PromptToolCall, PromptToolResult
 from procession.models.loose import as_mapping, as_text
+from procession.models.openai_values import arguments_text, base64_of, json_text
 
 __all__ = ["CLIENT_ITEMS", "PROVIDER_ITEMS", "image_item", "provider_chunks", "provider_item"]
 
@@ -85,15 +86,16 @@ def provider_item(call: PromptToolCall, result: PromptToolResult | None) -> dict
     return item
 
 
-def image_item(part: FilePart, base64: str) -> dict[str, Any] | None:
+def image_item(part: FilePart) -> dict[str, Any] | None:
     """
-    Return the item that an image came from; ``None`` where OpenAI's own tool did not make it.
+    Return the item that an image came from; ``None`` where OpenAI's own tool did not make it, or it is elsewhere now.
     """
     noted = as_mapping(as_mapping(part.provider_metadata).get("openai"))
     item_id = as_text(noted.get("itemId"))
-    if noted.get("itemType") != "image_generation_call" or not item_id:
+    elsewhere = isinstance(part.data, str) and part.data.startswith(("http://", "https://"))
+    if noted.get("itemType") != "image_generation_call" or not item_id or elsewhere:
         return None
-    return {"type": "image_generation_call", "id": item_id, "status": "completed", "result": base64}
+    return {"type": "image_generation_call", "id": item_id, "status": "completed", "result": base64_of(part)}
 
 
 def _asked(item: Mapping[str, Any], kind: str) -> Any:
@@ -125,10 +127,9 @@ def _answered(item: Mapping[str, Any], kind: str) -> Any:
 
 
 def _mcp_fields(call: PromptToolCall, server_label: str, output: Mapping[str, Any]) -> dict[str, Any]:
-    args = call.args if isinstance(call.args, str) else json.dumps(call.args, ensure_ascii=False)
     value = output.get("value")
-    fields: dict[str, Any] = {"name": call.tool_name, "server_label": server_label, "arguments": args}
+    fields = {"name": call.tool_name, "server_label": server_label, "arguments": arguments_text(call.args)}
     if as_text(output.get("type")).startswith("error"):
         error = as_mapping(value) or {"type": "mcp_tool_execution_error", "content": value}
-        return {**fields, "error": error}
-    return {**fields, "output": value if isinstance(value, str) or value is None else json.dumps(value)}
+        return {**fields, "output": None, "error": error}
+    return {**fields, "output": value if isinstance(value, str) or value is None else json_text(value)}

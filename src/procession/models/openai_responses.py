@@ -1,0 +1,100 @@
+"""
+OpenAIResponsesModel: OpenAI Responses, at OpenAI or at a server that speaks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from procession.models.model import ModelRequest
+from procession.models.openai_chat import OPENAI
+from procession.models.responses_answer import ResponsesAnswer
+from procession.models.responses_body import responses_body
+from procession.models.wire_model import AnswerContext, WireModel, WireRequest
+
+if TYPE_CHECKING:
+    from procession.models.http import Transport
+
+__all__ = ["OpenAIResponsesModel"]
+
+
+class OpenAIResponsesModel(WireModel):
+    """
+    A model behind OpenAI Responses.
+
+    Without *base_url* and *api_key* the environment is asked, ``OPENAI_BASE_URL`` and ``OPENAI_API_KEY``, when the
+    first call is made.  The server is asked to keep nothing; what the model thought goes back encrypted.
+
+    >>> OpenAIResponsesModel("gpt-5-mini", api_key="key").id
+    'openai/gpt-5-mini'
+    """
+
+    default_base_url: ClassVar[str] = OPENAI
+    base_url_variable: ClassVar[str] = "OPENAI_BASE_URL"
+    key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        provider: str = "openai",
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float | None = 10.0,
+        read_timeout: float | None = 120.0,
+        max_retries: int = 2,
+        http2: bool = False,
+        system_role: Literal["system", "developer"] = "system",
+        item_ids: bool | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        """
+        What every client takes is described at ``WireModel``.
+
+        Items go back under their ids where the server keeps them (``provider_options={"openai": {"store": True}}``);
+        *item_ids* is for servers that want them always, or never.
+        """
+        super().__init__(
+            model,
+            provider=provider,
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            connect_timeout=connect_timeout,
+            read_timeout=read_timeout,
+            max_retries=max_retries,
+            http2=http2,
+            transport=transport,
+        )
+        self._system_role = system_role
+        self._item_ids = item_ids
+
+    def prepare(self, request: ModelRequest, *, base_url: str, key: str | None) -> WireRequest:
+        """
+        Return *request* as OpenAI Responses.
+        """
+        body, warnings = responses_body(
+            request,
+            model=self.model,
+            provider=self.provider,
+            system_role=self._system_role,
+            item_ids=self._item_ids,
+        )
+        headers = {"accept": "text/event-stream"}
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        return WireRequest(path="/responses", body=body, headers=headers, warnings=warnings)
+
+    def reader(self, context: AnswerContext) -> ResponsesAnswer:
+        """
+        Return what reads an answer of OpenAI Responses.
+        """
+        return ResponsesAnswer(
+            context.model,
+            headers=context.headers,
+            secrets=context.secrets,
+            request=context.request,
+            warnings=context.warnings,
+        )
