@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from procession.messages.chunks import Chunk
+from procession.messages.chunks import Chunk, Finish, TextDelta, ToolCall
 from procession.models.responses_answer import ResponsesAnswer
 
 USAGE = {
@@ -38,6 +38,9 @@ def response(status: str, output: Sequence[Any] = (), **fields: Any) -> dict[str
         "top_p": 1.0,
         **fields,
     }
+
+
+DONE = {"type": "response.completed", "response": response("completed", usage=USAGE)}
 
 
 def message(text: str, *, item_id: str = "msg_1", annotations: Sequence[Any] = (), **fields: Any) -> dict[str, Any]:
@@ -137,3 +140,26 @@ def chunks_of(*payloads: Any, request: Any = None) -> list[Chunk]:
     events = [payload if isinstance(payload, str) else json.dumps(payload) for payload in payloads]
     chunks = [chunk for event in events for chunk in answer.read(event)]
     return [*chunks, *answer.finish()]
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    """Return what was said."""
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+def calls_of(chunks: list[Chunk]) -> list[tuple[str, str, Any]]:
+    """Return id, name and arguments of each tool call."""
+    return [(chunk.tool_call_id, chunk.tool_name, chunk.args) for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def finish_of(chunks: list[Chunk]) -> Finish:
+    """Return the end, which is the last chunk and the only one of its kind."""
+    last = chunks[-1]
+    assert isinstance(last, Finish)
+    assert sum(isinstance(chunk, Finish) for chunk in chunks) == 1
+    return last
+
+
+def delta(text: str, **fields: Any) -> dict[str, Any]:
+    """A piece of text."""
+    return {"type": "response.output_text.delta", "delta": text, **fields}
