@@ -185,7 +185,7 @@ def _is_ours(call: PromptToolCall, result: PromptToolResult | None) -> bool:
 
 
 def _call_block(call: PromptToolCall, kind: str) -> dict[str, Any]:
-    args = {} if call.args is None else json_value(call.args)
+    args: Any = {} if call.args is None else json_value(call.args)
     block: dict[str, Any] = {
         "type": kind,
         "id": _legal_id(call.tool_call_id),
@@ -209,7 +209,7 @@ def _server_result_block(result: PromptToolResult, call: PromptToolCall) -> dict
     if _notes(call).get("type") == "mcp_tool_use":
         failed = as_text(result.output.get("type")).startswith("error")
         return {"type": "mcp_tool_result", **block, "is_error": failed}
-    name = "tool_search_tool" if call.tool_name.startswith("tool_search_tool") else call.tool_name
+    name = "tool_search" if call.tool_name.startswith("tool_search_tool") else call.tool_name
     return _marked({"type": f"{name}_tool_result", **block}, result)
 
 

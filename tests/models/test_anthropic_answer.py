@@ -1,0 +1,480 @@
+"""One answer of Anthropic's Messages, event by event."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.models.anthropic_kit import (
+    CASES,
+    STOP,
+    answer_events,
+    block,
+    call,
+    chunks_of,
+    end,
+    start,
+    text,
+    thought,
+)
+
+from procession.errors import ModelError
+from procession.messages.chunks import (
+    Chunk,
+    Finish,
+    ReasoningDelta,
+    ReasoningEnd,
+    ResponseMetadata,
+    SourceChunk,
+    TextDelta,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    ToolResult,
+)
+from procession.messages.usage import Usage
+from procession.models.anthropic_answer import MessagesAnswer
+from procession.models.anthropic_body import ANSWER_TOOL
+from procession.models.wire_model import AnswerContext
+
+
+def calls_of(chunks: list[Chunk]) -> list[tuple[str, Any]]:
+    """Return name and arguments of each tool call."""
+    return [(chunk.tool_name, chunk.args) for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    """Return what was said."""
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+def finish_of(chunks: list[Chunk]) -> Finish:
+    """Return the end, which is the last chunk and the only one of its kind."""
+    last = chunks[-1]
+    assert isinstance(last, Finish)
+    assert sum(isinstance(chunk, Finish) for chunk in chunks) == 1
+    return last
+
+
+# --- blocks --------------------------------------------------------------------------
+
+
+def test_unknown_events_say_nothing_and_blocks_go_by_their_index() -> None:
+    """Pings and unknown events are passed over, and a call after a text comes out whole (ANT-001)."""
+    chunks = chunks_of(*answer_events("ANT-001"))
+    assert text_of(chunks) == "To"
+    assert calls_of(chunks) == [("w", {"c": "Zürich"})]
+    assert finish_of(chunks).reason == "tool-calls"
+
+
+def test_call_without_arguments() -> None:
+    """A call whose arguments are nothing, or come in an empty delta, has none (ANT-002)."""
+    chunks = chunks_of(*answer_events("ANT-002"))
+    assert calls_of(chunks) == [("now", {}), ("now", {})]
+    assert [chunk.tool_call_id for chunk in chunks if isinstance(chunk, ToolCall)] == ["tu1", "tu2"]
+
+
+def test_reasoning_stays_byte_for_byte() -> None:
+    """Thoughts, their signature and redacted thoughts come out as they were sent (ANT-004)."""
+    chunks = chunks_of(*answer_events("ANT-004"))
+    assert [chunk for chunk in chunks if isinstance(chunk, (ReasoningDelta, ReasoningEnd))] == [
+        ReasoningDelta("a é 😀  \n", "reasoning-1"),
+        ReasoningDelta("", "reasoning-1", signature="SIG+/==", provider_metadata={"anthropic": {}}),
+        ReasoningEnd("reasoning-1", "SIG+/==", {"anthropic": {}}),
+        ReasoningDelta("", "reasoning-2", redacted="ENC==", provider_metadata={"anthropic": {}}),
+        ReasoningEnd("reasoning-2", None, {"anthropic": {}}),
+    ]
+
+
+def test_blocks_come_out_in_their_order() -> None:
+    """A call that something follows comes out before it, so that the message can be sent back in its order."""
+    chunks = chunks_of(
+        start(),
+        *thought(0, "one", "S1"),
+        *call(1, "first", "{}"),
+        *thought(2, "two", "S2"),
+        *call(3, "second", '{"a": 1}'),
+        *call(4, "third", "{}"),
+        end("tool_use"),
+        STOP,
+    )
+    told = [chunk.type for chunk in chunks if isinstance(chunk, (ReasoningEnd, ToolCall))]
+    assert told == ["reasoning-end", "tool-call", "reasoning-end", "tool-call", "tool-call"]
+    assert calls_of(chunks) == [("first", {}), ("second", {"a": 1}), ("third", {})]
+
+
+def test_arguments_stream() -> None:
+    """Arguments are shown as they come, and end before the call."""
+    chunks = chunks_of(start(), *call(0, "pay", '{"amo', 'unt": 10}'), end("tool_use"), STOP)
+    assert [chunk for chunk in chunks if isinstance(chunk, (ToolInputStart, ToolInputDelta, ToolInputEnd))] == [
+        ToolInputStart("toolu_0", "pay"),
+        ToolInputDelta("toolu_0", '{"amo', "pay"),
+        ToolInputDelta("toolu_0", 'unt": 10}', "pay"),
+        ToolInputEnd("toolu_0"),
+    ]
+
+
+def test_citations_are_sources() -> None:
+    """What a text cites follows it as sources: pages of the web, and places of documents."""
+    page = {"type": "web_search_result_location", "url": "https://a.test/x", "title": "A", "cited_text": "c"}
+    place = {"type": "page_location", "document_title": "Report", "start_page_number": 2, "cited_text": "d"}
+    deltas = [{"type": "citations_delta", "citation": one} for one in (page, place)]
+    said = block(0, {"type": "text", "text": "", "citations": []}, *deltas, {"type": "text_delta", "text": "So."})
+    chunks = chunks_of(start(), *said, end("end_turn"), STOP)
+    assert [chunk.type for chunk in chunks[1:]] == [
+        "text-start",
+        "text-delta",
+        "text-end",
+        "source",
+        "source",
+        "finish",
+    ]
+    sources = [chunk for chunk in chunks if isinstance(chunk, SourceChunk)]
+    assert [(one.source_type, one.url, one.title) for one in sources] == [
+        ("url", "https://a.test/x", "A"),
+        ("document", None, "Report"),
+    ]
+    assert sources[0].provider_metadata == {"anthropic": page}
+    assert len({one.id for one in sources}) == 2
+
+
+def test_tools_of_the_server() -> None:
+    """What Anthropic ran itself is a call and a result in their place, marked as executed."""
+    found = [{"type": "web_search_result", "url": "https://a.test", "title": "A", "encrypted_content": "E=="}]
+    chunks = chunks_of(
+        start(),
+        *text(0, "I look it up."),
+        *call(1, "web_search", '{"query": "rain"}', type="server_tool_use", id="srvtoolu_1"),
+        *block(2, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found}),
+        *text(3, "It rains."),
+        end("end_turn", server_tool_use={"web_search_requests": 1}),
+        STOP,
+    )
+    notes = {"anthropic": {"type": "server_tool_use"}}
+    told = [chunk for chunk in chunks if isinstance(chunk, (ToolInputStart, ToolCall, ToolResult))]
+    assert told == [
+        ToolInputStart("srvtoolu_1", "web_search", True),
+        ToolCall("srvtoolu_1", "web_search", {"query": "rain"}, True, notes),
+        ToolResult("srvtoolu_1", "web_search", {"query": "rain"}, found, False, True, notes),
+    ]
+    assert finish_of(chunks).reason == "stop"
+    assert finish_of(chunks).provider_metadata == {"anthropic": {"serverToolUse": {"web_search_requests": 1}}}
+
+
+def test_failed_tool_of_the_server() -> None:
+    """A tool of Anthropic's that failed gives a result that is marked as an error."""
+    content = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+    failed = block(0, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_0", "content": content})
+    (result,) = [chunk for chunk in chunks_of(start(), *failed, end("end_turn"), STOP) if isinstance(chunk, ToolResult)]
+    assert (result.tool_name, result.is_error, result.result) == ("web_search", True, content)
+
+
+def test_unknown_blocks_say_nothing() -> None:
+    """A content block of a kind that is unknown is passed over with its deltas."""
+    odd = block(0, {"type": "hologram", "data": "?"}, {"type": "hologram_delta", "data": "!"})
+    chunks = chunks_of(start(), *odd, *text(1, "Hi"), end("end_turn"), STOP)
+    assert [chunk.type for chunk in chunks] == [
+        "response-metadata", "text-start", "text-delta", "text-end", "finish"
+    ]  # fmt: skip
+
+
+def test_answer_by_a_tool_is_text() -> None:
+    """Where the answer was asked for as arguments of a tool, it is text, and the turn has ended."""
+    request = {"tools": [{"name": ANSWER_TOOL}]}
+    events = [start(), *call(0, ANSWER_TOOL, '{"city": ', '"Bergen"}'), end("tool_use"), STOP]
+    chunks = chunks_of(*events, request=request)
+    assert [chunk.type for chunk in chunks[1:]] == ["text-start", "text-delta", "text-delta", "text-end", "finish"]
+    assert text_of(chunks) == '{"city": "Bergen"}'
+    assert finish_of(chunks).reason == "stop"
+    assert calls_of(chunks_of(*events)) == [(ANSWER_TOOL, {"city": "Bergen"})]  # of a tool that only has its name
+
+
+# --- how an answer ends --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "content-filter"),
+        ("pause_turn", "other"),
+        ("something_new", "other"),
+    ],
+)
+def test_reasons(told: str, reason: str) -> None:
+    """Each reason is one of ours, with the server's own word beside it (ANT-009)."""
+    finish = finish_of(chunks_of(start(), *text(0, "x"), end(told), STOP))
+    assert (finish.reason, finish.raw_reason) == (reason, told)
+
+
+def test_last_reason_wins_and_counts_are_sums() -> None:
+    """Of several ends the last one holds, and its counts are the sums so far (ANT-009)."""
+    finish = finish_of(chunks_of(*answer_events("ANT-009")))
+    assert (finish.reason, finish.raw_reason) == ("content-filter", "refusal")
+    assert finish.usage == Usage(11, 5)
+
+
+def test_what_the_cache_did_counts_as_input() -> None:
+    """Input tokens are all that were read, those of the cache too; counts that are not told again stay."""
+    first = start(input_tokens=10, cache_read_input_tokens=100, cache_creation_input_tokens=20)
+    last = end("end_turn", output_tokens=9, output_tokens_details={"thinking_tokens": 4})
+    assert finish_of(chunks_of(first, *text(0, "x"), last, STOP)).usage == Usage(130, 9, 4, 100, 20)
+
+
+def test_notes_of_the_end() -> None:
+    """The stop sequence, details of a refusal and the container are told beside the end."""
+    delta = {"stop_reason": "stop_sequence", "stop_sequence": "END", "container": {"id": "c-1"}}
+    finish = finish_of(chunks_of(start(), *text(0, "x"), {"type": "message_delta", "delta": delta}, STOP))
+    assert finish.provider_metadata == {"anthropic": {"stopSequence": "END", "container": {"id": "c-1"}}}
+
+
+def test_empty_answer() -> None:
+    """A model may end its turn without a word."""
+    assert [chunk.type for chunk in chunks_of(start(), end("end_turn"), STOP)] == ["response-metadata", "finish"]
+
+
+@pytest.mark.parametrize("pieces", [['{"amount": 10'], [], [""], [" "]])
+def test_call_that_was_cut(pieces: list[str]) -> None:
+    """A call whose arguments were cut by the limit, or may not have begun, does not come out."""
+    events = [start(), *call(0, "now"), *call(1, "pay", *pieces), end("max_tokens"), STOP]
+    chunks = chunks_of(*events)
+    assert calls_of(chunks) == [("now", {})]
+    finish = finish_of(chunks)
+    assert finish.reason == "length"
+    dropped = (finish.provider_metadata or {})["dropped_tool_calls"]
+    assert dropped == [{"tool_call_id": "toolu_1", "tool_name": "pay", "args_text": "".join(pieces)}]
+
+
+def test_whole_answer_that_was_cut() -> None:
+    """Nor does the last call of an answer in one piece that reached its limit: nobody can tell what it lacks."""
+    content = [{"type": "tool_use", "id": f"t{at}", "name": "pay", "input": {"amount": at}} for at in range(2)]
+    chunks = chunks_of({"type": "message", "id": "m", "content": content, "stop_reason": "max_tokens"})
+    assert calls_of(chunks) == [("pay", {"amount": 0})]
+    assert finish_of(chunks).reason == "length"
+
+
+def test_arguments_that_are_no_object() -> None:
+    """Arguments that are whole and no JSON object go on as text, for the tool to refuse."""
+    assert calls_of(chunks_of(start(), *call(0, "pay", "[1"), end("tool_use"), STOP)) == [("pay", "[1")]
+
+
+# --- errors --------------------------------------------------------------------------
+
+
+def test_error_in_the_stream() -> None:
+    """An error in the middle is that error, to be tried again as its status would be; the call is gone (ANT-003)."""
+    answer = MessagesAnswer(AnswerContext(model="anthropic/m"))
+    *events, error = answer_events("ANT-003")
+    chunks = [chunk for event in events for chunk in answer.read(json.dumps(event), event["type"])]
+    assert calls_of(chunks) == []
+    with pytest.raises(ModelError, match="Overloaded") as caught:
+        list(answer.read(json.dumps(error), "error"))
+    told = caught.value
+    assert (told.kind, told.provider_code, told.retryable, told.status_code) == (
+        "stream",
+        "overloaded_error",
+        True,
+        529,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "retryable"),
+    [("rate_limit_error", True), ("api_error", True), ("timeout_error", True), ("invalid_request_error", False),
+     ("authentication_error", False), ("new_error", False)],
+)  # fmt: skip
+def test_errors_that_pass(kind: str, retryable: bool) -> None:
+    """What may pass may be tried again, also where the error comes alone and without a name."""
+    for body in ({"type": "error", "error": {"type": kind, "message": "m"}}, {"error": {"type": kind}}):
+        with pytest.raises(ModelError) as caught:
+            chunks_of(json.dumps(body))
+        assert (caught.value.kind, caught.value.retryable) == ("stream", retryable)
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if "body" in CASES[name] and name != "ANT-003"])
+def test_stream_cut_at_any_event(case: str) -> None:
+    """An answer that breaks off after any of its events is an error, and the call that it was in never comes out."""
+    events = answer_events(case)
+    for count in range(len(events)):
+        answer = MessagesAnswer(AnswerContext(model="anthropic/m"))
+        chunks = [chunk for event in events[:count] for chunk in answer.read(json.dumps(event), event["type"])]
+        with pytest.raises(ModelError) as caught:
+            list(answer.finish())
+        assert (caught.value.kind, caught.value.retryable) == ("stream", True)
+        assert calls_of(chunks) == []
+
+
+@pytest.mark.parametrize("data", ["", "  ", '{"type": "ping"}', "{}", '{"type": "new", "index": "x"}', '{"type": 3}'])
+def test_what_says_nothing(data: str) -> None:
+    """Events of nothing, and of kinds that are unknown, are passed over."""
+    assert [chunk.type for chunk in chunks_of(data, start(), end("end_turn"), STOP)] == ["response-metadata", "finish"]
+
+
+@pytest.mark.parametrize("data", ["nonsense", "[]", "3", '"text"', "null", "{", "[" * 100_000])
+def test_what_is_no_answer(data: str) -> None:
+    """An event that is no JSON object is an error of the stream."""
+    with pytest.raises(ModelError, match="no JSON object") as caught:
+        chunks_of(data)
+    assert caught.value.kind == "stream"
+
+
+# --- servers that imitate Anthropic ----------------------------------------------------
+
+
+def test_whole_answer() -> None:
+    """A server that does not stream gives the same chunks but one delta for each block."""
+    content = [
+        {"type": "thinking", "thinking": "hm", "signature": "S"},
+        {"type": "text", "text": "Hi"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {"a": [1]}},
+    ]
+    usage = {"input_tokens": 3, "output_tokens": 2}
+    whole = {
+        "type": "message",
+        "id": "msg",
+        "model": "m",
+        "content": content,
+        "stop_reason": "tool_use",
+        "usage": usage,
+    }
+    streamed = [
+        {**start(input_tokens=3), "message": {**start(input_tokens=3)["message"], "id": "msg"}},
+        *thought(0, "hm", "S"),
+        *text(1, "Hi"),
+        *call(2, "f", '{"a": [1]}', id="t"),
+        end("tool_use", output_tokens=2),
+        STOP,
+    ]
+    assert chunks_of(whole) == chunks_of(*streamed)
+
+
+def test_answer_that_begins_with_content() -> None:
+    """Content that comes with the very first event counts."""
+    first = start()
+    first["message"]["content"] = [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}]
+    first["message"]["stop_reason"] = "tool_use"
+    assert calls_of(chunks_of(first, STOP)) == [("f", {"a": 1})]
+
+
+def test_answer_that_begins_twice() -> None:
+    """A proxy that sends the first event twice is told of once."""
+    chunks = chunks_of(start(), start(input_tokens=12), *text(0, "Hi"), end("end_turn"), STOP)
+    assert [chunk.id for chunk in chunks if isinstance(chunk, ResponseMetadata)] == ["msg_1"]
+    assert finish_of(chunks).usage == Usage(12, 7)
+
+
+def test_blocks_without_a_start_or_an_index() -> None:
+    """Text and thoughts are read where a server leaves out that they begin, or which block they are of."""
+    chunks = chunks_of(
+        {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm"}},
+        {"type": "content_block_stop"},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Hi"}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "!"}},
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+        end("end_turn"),
+        STOP,
+    )
+    assert [chunk.type for chunk in chunks] == [
+        "response-metadata", "reasoning-start", "reasoning-delta", "reasoning-end",
+        "text-start", "text-delta", "text-delta", "text-end", "finish",
+    ]  # fmt: skip
+
+
+def test_end_in_the_words_of_another_provider() -> None:
+    """``[DONE]`` ends an answer, too, and what comes after the end is not read."""
+    chunks = chunks_of(start(), *text(0, "Hi"), end("end_turn"), "[DONE]", "nonsense", *text(1, "more"))
+    assert text_of(chunks) == "Hi"
+
+
+def test_arguments_that_come_with_the_start() -> None:
+    """Arguments that a server sends whole, in place of deltas, are the call's."""
+    events = call(0, "f", input={"a": 1})
+    assert calls_of(chunks_of(start(), *events, end("tool_use"), STOP)) == [("f", {"a": 1})]
+    assert calls_of(chunks_of(start(), *events, end("max_tokens"), STOP)) == []
+
+
+def test_call_without_an_id_and_without_a_name() -> None:
+    """A call without an id is given one; one without a name makes the answer incomplete."""
+    (made,) = [
+        chunk
+        for chunk in chunks_of(start(), *call(0, "f", id=None), end("tool_use"), STOP)
+        if isinstance(chunk, ToolCall)
+    ]
+    assert made.tool_call_id.startswith("call-")
+    with pytest.raises(ModelError, match="before it was complete"):
+        chunks_of(start(), *call(0, ""), end("tool_use"), STOP)
+
+
+# --- whatever comes --------------------------------------------------------------------
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_kinds = st.sampled_from([
+    "text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "web_search_tool_result",
+    "text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta", "odd",
+])  # fmt: skip
+_fields = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": _kinds | _json, "text": _json, "thinking": _json, "signature": _json, "data": _json, "id": _json,
+        "name": _json, "input": _json, "partial_json": _json, "citation": _json, "citations": _json,
+        "tool_use_id": _json, "content": _json, "stop_reason": _json, "usage": _json, "caller": _json,
+    },
+)  # fmt: skip
+_events = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from([
+            "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
+            "message_stop", "message", "ping", "odd",
+        ])
+        | _json
+    },
+    optional={
+        "index": st.integers(0, 2) | _json, "content_block": _fields | _json, "delta": _fields | _json,
+        "message": _fields | _json, "usage": _json, "content": st.lists(_fields | _json, max_size=2) | _json,
+    },
+)  # fmt: skip
+
+
+@given(st.lists(_events | _json, max_size=8), st.booleans())
+def test_whatever_comes_is_an_answer_or_a_model_error(events: list[Any], done: bool) -> None:
+    """No event, in no order, raises anything but ``ModelError``, and an answer has one end, its last chunk."""
+    try:
+        chunks = chunks_of(*(json.dumps(event) for event in events), *([STOP] if done else []))
+    except ModelError as error:
+        assert error.kind == "stream"
+    else:
+        finish_of(chunks)
+
+
+@given(st.data())
+def test_shuffled_events_never_run_half_a_call(data: st.DataObject) -> None:
+    """Events that come in any order, twice or not at all make no call whose arguments nobody sent."""
+    whole = [start(), *text(0, "Hi"), *call(1, "pay", '{"amo', 'unt": 10}'), end("tool_use"), STOP]
+    events = data.draw(st.lists(st.sampled_from(whole), max_size=12))
+    try:
+        chunks = chunks_of(*events)
+    except ModelError as error:
+        assert error.kind == "stream"
+    else:
+        complete = {"amount": 10}
+        assert all(args == complete or not isinstance(args, dict) or args == {} for _, args in calls_of(chunks))
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "replace")))
+def test_any_text_is_read_or_refused(data: str) -> None:
+    """Any text at all, as the data of an event, is nothing or an error of the stream."""
+    try:
+        chunks_of(data, finish=False)
+    except ModelError as error:
+        assert error.kind == "stream"
