@@ -22,7 +22,14 @@ STOP: dict[str, Any] = {"type": "message_stop"}
 def start(**usage: Any) -> dict[str, Any]:
     """The first event of an answer."""
     counts = {"input_tokens": 11, "output_tokens": 1, **usage}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": counts}
+    message: dict[str, Any] = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "usage": counts,
+    }
     return {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}}
 
 
@@ -42,7 +49,7 @@ def text(index: int, *pieces: str) -> list[dict[str, Any]]:
 
 def call(index: int, name: str, *pieces: str, **given: Any) -> list[dict[str, Any]]:
     """The events of a call of a tool, whose arguments come in pieces."""
-    opened = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}, **given}
+    opened: dict[str, Any] = {"type": "tool_use", "id": f"toolu_{index}", "name": name, "input": {}, **given}
     return block(index, opened, *({"type": "input_json_delta", "partial_json": piece} for piece in pieces))
 
 

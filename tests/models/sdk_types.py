@@ -37,10 +37,10 @@ class RequestTypes:
         Return a core schema of pydantic's made strict, or ``None`` for that of an object of answers.
         """
         if isinstance(schema, tuple):  # a choice with its label
-            return self._strict(cast("tuple[Any, ...]", schema)[0])
+            return self._strict(schema[0])
         if isinstance(schema, list):
-            entries = (self._strict(entry) for entry in cast("list[Any]", schema))
-            return [entry for entry in entries if entry is not None]
+            entries: list[Any] = [*schema]
+            return [made for made in map(self._strict, entries) if made is not None]
         if not isinstance(schema, dict):
             return schema
         rules = cast("dict[str, Any]", schema)

@@ -155,11 +155,12 @@ def test_tools_of_the_server() -> None:
         STOP,
     )
     notes = {"anthropic": {"type": "server_tool_use"}}
+    result_notes = {"anthropic": {"type": "server_tool_use", "result": "web_search_tool_result"}}
     told = [chunk for chunk in chunks if isinstance(chunk, (ToolInputStart, ToolCall, ToolResult))]
     assert told == [
         ToolInputStart("srvtoolu_1", "web_search", True),
         ToolCall("srvtoolu_1", "web_search", {"query": "rain"}, True, notes),
-        ToolResult("srvtoolu_1", "web_search", {"query": "rain"}, found, False, True, notes),
+        ToolResult("srvtoolu_1", "web_search", {"query": "rain"}, found, False, True, result_notes),
     ]
     assert finish_of(chunks).reason == "stop"
     assert finish_of(chunks).provider_metadata == {"anthropic": {"serverToolUse": {"web_search_requests": 1}}}

@@ -35,15 +35,16 @@ def body_of(request: ModelRequest, *, model: str = MODEL, check: bool = True, **
     return body
 
 
-def warnings_of(request: ModelRequest, **options: Any) -> list[str]:
+def warnings_of(request: ModelRequest, *, model: str = MODEL, **options: Any) -> list[str]:
     """Return what is told of the settings that were not sent, or of other changes."""
-    warnings = messages_body(request, **{"model": MODEL, **options})[1]
+    warnings = messages_body(request, model=model, **options)[1]
     return [str(warning.get("setting") or warning["message"]) for warning in warnings]
 
 
 def ask(**options: Any) -> ModelRequest:
     """Return a request."""
-    return ModelRequest(**{"messages": ASK, **options})
+    given: dict[str, Any] = {"messages": ASK, **options}
+    return ModelRequest(**given)
 
 
 # --- the check itself ------------------------------------------------------------------
@@ -192,7 +193,7 @@ def test_known_settings_are_those_of_the_sdk() -> None:
     fields = set(get_type_hints(MessageCreateParamsStreaming))
     made_otherwise = {"model", "messages", "stream", "system", "tools", "tool_choice", "max_tokens", "stop_sequences"}
     headers = {"workspace_id"}
-    settings = dict.fromkeys(fields - made_otherwise - headers, {})
+    settings: dict[str, Any] = dict.fromkeys(fields - made_otherwise - headers, {})
     assert warnings_of(ask(settings=settings)) == []
 
 

@@ -48,7 +48,7 @@ def messages_of(*messages: PromptMessage) -> list[dict[str, Any]]:
 def blocks_of(*parts: PromptPart | str) -> list[dict[str, Any]]:
     """Return the blocks of an assistant's turn that a user's follows."""
     made = messages_of(user("q"), assistant(*parts), user("go on"))
-    return next((message["content"] for message in made if message["role"] == "assistant"), [])
+    return [block for message in made if message["role"] == "assistant" for block in message["content"]]
 
 
 def changes_in(*messages: PromptMessage) -> list[str]:
@@ -248,14 +248,15 @@ def test_ids_stay_apart(ids: list[str]) -> None:
 def test_tools_of_anthropic_go_back_in_place() -> None:
     """What Anthropic ran itself goes back where it was said, with the very result."""
     found = [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "E=="}]
-    notes = {"anthropic": {"type": "server_tool_use"}}
+    notes = {"anthropic": {"type": "server_tool_use", "result": "web_search_tool_result"}}
+    mcp = {"anthropic": {"type": "mcp_tool_use", "serverName": "s", "result": "mcp_tool_result"}}
     made = blocks_of(
         PromptToolCall("srvtoolu_1", "web_search", {"query": "x"}, True, notes),
         PromptToolResult("srvtoolu_1", "web_search", {"type": "json", "value": found}),
         "It rains.",
         PromptToolCall("srvtoolu_2", "tool_search_tool_bm25", {}, True),  # of a history that does not say whose it is
         PromptToolResult("srvtoolu_2", "tool_search_tool_bm25", {"type": "json", "value": {"type": "x"}}),
-        PromptToolCall("m", "look", {}, True, {"anthropic": {"type": "mcp_tool_use", "serverName": "s"}}),
+        PromptToolCall("m", "look", {}, True, mcp),
         PromptToolResult("m", "look", {"type": "error-json", "value": []}),
     )
     assert made == [
@@ -274,7 +275,11 @@ def test_tools_of_anthropic_go_back_in_place() -> None:
     [
         (PromptToolCall("c", "web_search", {}, True, {"openai": {}}), []),
         (PromptToolCall("c", "file_search", {}, True), []),
-        (PromptToolCall("c", "web_search", {}, True, OURS), "[hidden by a guard]"),
+        (PromptToolCall("c", "web_search", {}, True, {"anthropic": {"result": "x"}}), "[hidden by a guard]"),
+        (
+            PromptToolCall("c", "web_search", {}, True, OURS),
+            [{"title": "[hidden by a guard]", "encrypted_content": "E"}],
+        ),
     ],
 )
 def test_foreign_tools_are_left_out(call: PromptToolCall, value: Any) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from tests.models.pieces_kit import sending
 from tests.models.wire import Packet, WireAnswer, serving
 
 from procession.errors import ModelError
@@ -32,24 +32,9 @@ def packets_of(case: dict[str, Any]) -> list[Packet]:
     return packets
 
 
-class Pieces(httpx.AsyncByteStream):
-    """A response body that is read in these pieces."""
-
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        self.pieces = pieces
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for piece in self.pieces:
-            yield piece
-
-
 def model_reading(pieces: Iterable[bytes], content_type: str = "text/event-stream") -> OpenAIChatModel:
     """Return a model whose server answers in these pieces, without a network."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, headers={"content-type": content_type}, stream=Pieces(pieces))
-
-    return OpenAIChatModel("m", base_url="http://test/v1", transport=httpx.MockTransport(answer))
+    return OpenAIChatModel("m", base_url="http://test/v1", transport=sending(pieces, content_type))
 
 
 def check(recording: Recording[Any], expected: dict[str, Any]) -> None:

@@ -255,14 +255,24 @@ class AnswerBlock:
 def result_of(given: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:
     """
     Return what a tool of Anthropic's found, as it came; *calls* are those of the answer by their ids.
+
+    Its metadata name the block: they stay with a result as long as nobody changes it, and only then may it go back.
     """
     tool_call_id = as_text(given.get("tool_use_id"))
     call = calls.get(tool_call_id)
-    content = given.get("content")
+    kind, content = as_text(given.get("type")), given.get("content")
     failed = given.get("is_error") is True or "error_code" in as_mapping(content)
-    name = call.tool_name if call is not None else as_text(given.get("type")).removesuffix("_tool_result")
-    notes = call.provider_metadata if call is not None else _OURS
-    return ToolResult(tool_call_id, name, call.args if call is not None else {}, content, failed, True, notes)
+    name = call.tool_name if call is not None else kind.removesuffix("_tool_result")
+    notes = as_mapping(as_mapping(call.provider_metadata if call is not None else None).get("anthropic"))
+    return ToolResult(
+        tool_call_id,
+        name,
+        call.args if call is not None else {},
+        content,
+        failed,
+        True,
+        {"anthropic": {**notes, "result": kind}},
+    )
 
 
 def _source(source_id: str, citation: Mapping[str, Any]) -> SourceChunk:

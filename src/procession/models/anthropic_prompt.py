@@ -176,11 +176,16 @@ def _thought_block(part: ReasoningPart) -> dict[str, Any] | None:
 
 
 def _is_ours(call: PromptToolCall, result: PromptToolResult | None) -> bool:
-    # What a guard has written in place of a result is no result that Anthropic would take back.
+    """
+    Return whether a call of a provider's tool, and its result, can go back to Anthropic.
+
+    A result that a guard has changed is none that Anthropic would take, and its encrypted half would still tell what
+    the guard took out: with the change it lost the note of its kind, and it is not sent.
+    """
     if result is not None and not isinstance(result.output.get("value"), (list, Mapping)):
         return False
     if call.provider_metadata:
-        return ANTHROPIC in call.provider_metadata
+        return ANTHROPIC in call.provider_metadata and (result is None or bool(_notes(call).get("result")))
     return call.tool_name in _SERVER_TOOLS
 
 
@@ -203,14 +208,17 @@ def _call_block(call: PromptToolCall, kind: str) -> dict[str, Any]:
 
 def _server_result_block(result: PromptToolResult, call: PromptToolCall) -> dict[str, Any]:
     """
-    Return the block of what a tool of Anthropic's found, whose type follows from that of the call.
+    Return the block of what a tool of Anthropic's found.
     """
-    block: dict[str, Any] = {"tool_use_id": _legal_id(result.tool_call_id), "content": result.output.get("value")}
-    if _notes(call).get("type") == "mcp_tool_use":
-        failed = as_text(result.output.get("type")).startswith("error")
-        return {"type": "mcp_tool_result", **block, "is_error": failed}
     name = "tool_search" if call.tool_name.startswith("tool_search_tool") else call.tool_name
-    return _marked({"type": f"{name}_tool_result", **block}, result)
+    block: dict[str, Any] = {
+        "type": as_text(_notes(call).get("result")) or f"{name}_tool_result",
+        "tool_use_id": _legal_id(result.tool_call_id),
+        "content": result.output.get("value"),
+    }
+    if block["type"] == "mcp_tool_result":
+        block["is_error"] = as_text(result.output.get("type")).startswith("error")
+    return _marked(block, result)
 
 
 def _result_block(result: PromptToolResult) -> dict[str, Any]:

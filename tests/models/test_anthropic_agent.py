@@ -1,0 +1,211 @@
+"""Agents on the client for Anthropic, over a socket: the reported cases that take more than one call."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agents.kit import WAYS, ask
+from tests.models.anthropic_kit import CASES, STOP, block, call, end, start, stream_of, text
+from tests.models.wire import WireAnswer, WireServer, serving
+
+from procession.agents.agent import Agent
+from procession.errors import ModelError
+from procession.messages.message import Message
+from procession.messages.serial import from_json, to_json
+from procession.models.anthropic import AnthropicModel
+from procession.processors.memory.memory import Memory
+from procession.processors.processor import Processor
+from procession.runtime.runtime import Runtime
+from procession.storage.sqlite.journal import SQLiteJournal
+from procession.tools.tool import Tool, tool
+
+both_ways = pytest.mark.parametrize("way", WAYS)
+DONE = WireAnswer([stream_of(start(), *text(0, "Done."), end("end_turn"), STOP)])
+JSON = (("content-type", "application/json"),)
+THOUGHTS: list[dict[str, Any]] = [
+    {"type": "thinking", "thinking": "a é 😀  \n", "signature": "SIG+/=="},
+    {"type": "redacted_thinking", "data": "ENC=="},
+    {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+]
+"""What has to go back of the reported answer, in this order."""
+
+
+def answer(case: str) -> WireAnswer:
+    """Return the reported stream, as a server sends it."""
+    return WireAnswer([CASES[case]["body"].encode()])
+
+
+def agent_on(server: WireServer, *tools: Tool[Any], **options: Any) -> Agent:
+    """Return an agent whose model is at *server*."""
+    return Agent("a", model=AnthropicModel("claude-sonnet-5-5", base_url=server.base_url), tools=tools, **options)
+
+
+@tool
+def f() -> str:
+    """Do something."""
+    return "ok"
+
+
+def reply_in(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the blocks of the assistant's turn that a request sends back."""
+    (turn,) = [message for message in body["messages"] if message["role"] == "assistant"]
+    content: list[dict[str, Any]] = turn["content"]
+    return content
+
+
+@both_ways
+async def test_thoughts_go_back_in_the_next_step(way: str) -> None:
+    """The next request has the thoughts, the redacted ones and the call, in this order and byte for byte (ANT-004)."""
+    async with serving(answer("ANT-004"), DONE) as server:
+        seen = await ask(agent_on(server, f), way)
+        assert seen.result.text == "Done."
+        assert reply_in(server.bodies[1]) == THOUGHTS
+        result = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+        assert server.bodies[1]["messages"][-1] == {"role": "user", "content": [result]}
+
+
+async def test_thoughts_survive_being_written_down() -> None:
+    """Messages that were written as JSON and read again send the same thoughts (ANT-004)."""
+    async with serving(answer("ANT-004"), DONE, DONE) as server:
+        agent = agent_on(server, f)
+        result = await agent.generate("Hi")
+        kept: list[Message] = from_json(to_json(list(result.messages)))
+        await agent.generate([Message.user("Hi"), *kept, Message.user("And now?")])
+        assert server.bodies[2]["messages"][1]["content"][: len(THOUGHTS)] == THOUGHTS
+
+
+async def test_thoughts_survive_memory() -> None:
+    """A thread that is recalled sends the same thoughts (ANT-004)."""
+    async with serving(answer("ANT-004"), DONE, DONE) as server:
+        agent = agent_on(server, f, memory=Memory())
+        await agent.generate("Hi", thread="t", resource="r")
+        await agent.generate("And now?", thread="t", resource="r")
+        assert server.bodies[2]["messages"][1]["content"] == THOUGHTS
+
+
+@both_ways
+async def test_thoughts_survive_a_suspended_run(way: str, tmp_path: Path) -> None:
+    """A run that waits for a person, and is gone on with in another runtime, sends the same thoughts (ANT-004)."""
+
+    @tool(name="f", requires_approval=True)
+    def asked() -> str:
+        """Do something that has to be allowed."""
+        return "ok"
+
+    async with serving(answer("ANT-004"), DONE) as server:
+        async with aclosing(SQLiteJournal(tmp_path / "runs.db")) as journal:
+            first = await ask(agent_on(server, asked, runtime=Runtime(journal)), way)
+        assert first.result.status == "suspended"
+        async with aclosing(SQLiteJournal(tmp_path / "runs.db")) as journal:
+            result = await agent_on(server, asked, runtime=Runtime(journal)).approve(first.result.run_id)
+        assert result.text == "Done."
+        assert reply_in(server.bodies[1]) == THOUGHTS
+
+
+class Loud(Processor):
+    """Rewrites every text that it is given, as a guard may."""
+
+    id = "loud"
+
+    async def process_output_result(self, ctx: Any) -> Any:
+        """Write everything in capitals."""
+        for message in ctx.messages:
+            message.text = message.text.upper()
+        return ctx.messages
+
+
+async def test_processors_leave_thoughts_alone() -> None:
+    """A processor that rewrites the text of the answer leaves what was thought as it was (ANT-004)."""
+    async with serving(answer("ANT-004"), DONE, DONE) as server:
+        agent = agent_on(server, f, output_processors=[Loud()])
+        result = await agent.generate("Hi")
+        assert result.text == "DONE."
+        await agent.generate([Message.user("Hi"), *result.messages, Message.user("And now?")])
+        turns = [one["content"] for one in server.bodies[2]["messages"] if one["role"] == "assistant"]
+        assert turns == [THOUGHTS, [{"type": "text", "text": "DONE."}]]
+
+
+@both_ways
+async def test_error_in_the_stream_runs_nothing(way: str) -> None:
+    """A call that an error cut off is not run, hooks see the error's kind, and nothing of it is told (ANT-003)."""
+    runs: list[float] = []
+    errors: list[ModelError] = []
+
+    @tool
+    def pay(amount: float) -> str:
+        """Pay."""
+        runs.append(amount)
+        return "paid"
+
+    class Watch(Processor):
+        """Sees the error."""
+
+        id = "watch"
+
+        async def process_api_error(self, ctx: Any) -> None:
+            """Keep the error."""
+            errors.append(ctx.error)
+
+    async with serving(answer("ANT-003")) as server:
+        seen = await ask(agent_on(server, pay, error_processors=[Watch()]), way)
+    assert runs == []
+    (error,) = errors
+    assert (error.kind, error.provider_code, error.retryable) == ("stream", "overloaded_error", True)
+    told = seen.error or seen.result.error
+    assert isinstance(told, ModelError)
+    assert "tool-call" not in seen.chunks.types
+
+
+@both_ways
+async def test_refused_prefill_is_continued(way: str) -> None:
+    """A model that refuses to go on from the assistant's turn is asked to continue, once, by default (ANT-007)."""
+    case = CASES["ANT-007"]
+    refusal = case["first_response"]
+    refused = WireAnswer([json.dumps(refusal["body"]).encode()], refusal["status"], JSON)
+    memory = Memory()
+    async with serving(refused, DONE) as server:
+        seen = await ask(agent_on(server, memory=memory), way, case["history"], thread="t", resource="r")
+    assert seen.result.text == "Done."
+    first, second = (body["messages"] for body in server.bodies)
+    assert [one["role"] for one in first] == ["user", "assistant"]
+    assert second[:2] == first
+    (reminder,) = second[2]["content"]
+    assert second[2]["role"] == "user"
+    assert reminder["text"].startswith("<system-reminder")
+    assert "continue" in reminder["text"]
+    recalled = await memory.recall("t", "r")
+    assert [one.text for one in recalled] == ["q", "half", "Done."]
+    assert [one.role for one in await memory.recall("t", "r", signals=True)] == [
+        "user",
+        "assistant",
+        "signal",
+        "assistant",
+    ]
+
+
+@both_ways
+async def test_tools_of_the_server_go_back(way: str) -> None:
+    """What Anthropic's own tools found goes back in place, and nothing of ours is run for it."""
+    found = [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "E=="}]
+    searched = [
+        start(),
+        *call(0, "web_search", '{"query": "x"}', type="server_tool_use", id="srvtoolu_1"),
+        *block(1, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found}),
+        *text(2, "So."),
+        *call(3, "f", "{}", id="t"),
+        end("tool_use"),
+        STOP,
+    ]
+    async with serving(WireAnswer([stream_of(*searched)]), DONE) as server:
+        seen = await ask(agent_on(server, f), way)
+        assert seen.result.text == "So.Done."
+        assert reply_in(server.bodies[1]) == [
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": found},
+            {"type": "text", "text": "So."},
+            {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+        ]
