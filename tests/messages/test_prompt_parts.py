@@ -121,3 +121,13 @@ def test_signals_are_marked_up(signal: dict[str, Any], text: str) -> None:
     """A signal is sent between tags, and what it holds cannot pose as a tag."""
     message = Message("signal", [TextPart('a < "b"'), FilePart("x", "text/plain")], metadata={"signal": signal})
     assert signal_content(message) == (TextPart(text), FilePart("x", "text/plain"))
+
+
+def test_notes_of_a_message_are_those_of_its_last_part() -> None:
+    """What a message says to a provider is said by its last part, unless that says something of the same name."""
+    notes: dict[str, Any] = {"a": {"x": 1}, "b": {"y": 2}}
+    parts = (TextPart("one"), TextPart("two", {"b": {"y": 3}}))
+    first, last = user_content(parts, notes)
+    assert first is parts[0]
+    assert last == TextPart("two", {"a": {"x": 1}, "b": {"y": 3}})
+    assert user_content((), notes) == ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from procession.messages.chunks import Chunk
+from procession.messages.chunks import Chunk, Finish, TextDelta, ToolCall
 from procession.models.anthropic_answer import MessagesAnswer
 from procession.models.wire_model import AnswerContext
 
@@ -88,3 +88,21 @@ def answer_events(case: str) -> list[dict[str, Any]]:
     """The events of a reported stream."""
     body: str = CASES[case]["body"]
     return [json.loads(line.removeprefix("data: ")) for line in body.splitlines() if line.startswith("data: ")]
+
+
+def calls_of(chunks: list[Chunk]) -> list[tuple[str, Any]]:
+    """Return name and arguments of each tool call."""
+    return [(chunk.tool_name, chunk.args) for chunk in chunks if isinstance(chunk, ToolCall)]
+
+
+def text_of(chunks: list[Chunk]) -> str:
+    """Return what was said."""
+    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+
+
+def finish_of(chunks: list[Chunk]) -> Finish:
+    """Return the end, which is the last chunk and the only one of its kind."""
+    last = chunks[-1]
+    assert isinstance(last, Finish)
+    assert sum(isinstance(chunk, Finish) for chunk in chunks) == 1
+    return last

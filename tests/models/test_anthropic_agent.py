@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field
 from tests.agents.kit import WAYS, ask
 from tests.models.anthropic_kit import CASES, STOP, block, call, end, start, stream_of, text
 from tests.models.wire import WireAnswer, WireServer, serving
@@ -17,6 +18,7 @@ from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.messages.serial import from_json, to_json
 from procession.models.anthropic import AnthropicModel
+from procession.models.anthropic_body import ANSWER_TOOL
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
@@ -209,3 +211,39 @@ async def test_tools_of_the_server_go_back(way: str) -> None:
             {"type": "text", "text": "So."},
             {"type": "tool_use", "id": "t", "name": "f", "input": {}},
         ]
+
+
+async def test_messages_may_mark_the_cache() -> None:
+    """What a message in the documents' form says of the cache marks its end."""
+    mark = {"type": "ephemeral"}
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    said = {"role": "user", "content": parts, "providerOptions": {"anthropic": {"cacheControl": mark}}}
+    async with serving(DONE) as server:
+        await agent_on(server).generate([said])
+    content = server.bodies[0]["messages"][0]["content"]
+    assert [block.get("cache_control") for block in content] == [None, mark]
+
+
+class Trip(BaseModel):
+    """What the answer is to be."""
+
+    city: str
+    days: int = Field(ge=1)
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-3-7-sonnet-latest"])
+async def test_value_as_an_answer(model: str) -> None:
+    """An agent's structured output comes by the schema, or by the tool of a model from before schemas."""
+    json_text = '{"city": "Bergen", "days": 3}'
+    by_schema = [start(), *text(0, json_text), end("end_turn"), STOP]
+    by_tool = [start(), *call(0, ANSWER_TOOL, json_text), end("tool_use"), STOP]
+    answered = by_schema if "sonnet-5" in model else by_tool
+    async with serving(WireAnswer([stream_of(*answered)])) as server:
+        agent = Agent("a", model=AnthropicModel(model, base_url=server.base_url), structured_output=Trip)
+        result = await agent.generate("Plan a trip.")
+    assert result.object == Trip(city="Bergen", days=3)
+    assert result.finish_reason == "stop"
+    assert ("output_config" in server.bodies[0], "tools" in server.bodies[0]) == (
+        answered is by_schema,
+        answered is by_tool,
+    )

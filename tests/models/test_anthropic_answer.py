@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.models.anthropic_kit import (
     CASES,
     STOP,
     answer_events,
     block,
     call,
+    calls_of,
     chunks_of,
     end,
+    finish_of,
     start,
     text,
+    text_of,
     thought,
 )
 
 from procession.errors import ModelError
 from procession.messages.chunks import (
-    Chunk,
-    Finish,
     ReasoningDelta,
     ReasoningEnd,
-    ResponseMetadata,
     SourceChunk,
-    TextDelta,
     ToolCall,
     ToolInputDelta,
     ToolInputEnd,
@@ -40,25 +36,6 @@ from procession.messages.usage import Usage
 from procession.models.anthropic_answer import MessagesAnswer
 from procession.models.anthropic_body import ANSWER_TOOL
 from procession.models.wire_model import AnswerContext
-
-
-def calls_of(chunks: list[Chunk]) -> list[tuple[str, Any]]:
-    """Return name and arguments of each tool call."""
-    return [(chunk.tool_name, chunk.args) for chunk in chunks if isinstance(chunk, ToolCall)]
-
-
-def text_of(chunks: list[Chunk]) -> str:
-    """Return what was said."""
-    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
-
-
-def finish_of(chunks: list[Chunk]) -> Finish:
-    """Return the end, which is the last chunk and the only one of its kind."""
-    last = chunks[-1]
-    assert isinstance(last, Finish)
-    assert sum(isinstance(chunk, Finish) for chunk in chunks) == 1
-    return last
-
 
 # --- blocks --------------------------------------------------------------------------
 
@@ -324,158 +301,3 @@ def test_what_is_no_answer(data: str) -> None:
     with pytest.raises(ModelError, match="no JSON object") as caught:
         chunks_of(data)
     assert caught.value.kind == "stream"
-
-
-# --- servers that imitate Anthropic ----------------------------------------------------
-
-
-def test_whole_answer() -> None:
-    """A server that does not stream gives the same chunks but one delta for each block."""
-    content = [
-        {"type": "thinking", "thinking": "hm", "signature": "S"},
-        {"type": "text", "text": "Hi"},
-        {"type": "tool_use", "id": "t", "name": "f", "input": {"a": [1]}},
-    ]
-    usage = {"input_tokens": 3, "output_tokens": 2}
-    whole = {
-        "type": "message",
-        "id": "msg",
-        "model": "m",
-        "content": content,
-        "stop_reason": "tool_use",
-        "usage": usage,
-    }
-    streamed = [
-        {**start(input_tokens=3), "message": {**start(input_tokens=3)["message"], "id": "msg"}},
-        *thought(0, "hm", "S"),
-        *text(1, "Hi"),
-        *call(2, "f", '{"a": [1]}', id="t"),
-        end("tool_use", output_tokens=2),
-        STOP,
-    ]
-    assert chunks_of(whole) == chunks_of(*streamed)
-
-
-def test_answer_that_begins_with_content() -> None:
-    """Content that comes with the very first event counts."""
-    first = start()
-    first["message"]["content"] = [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}]
-    first["message"]["stop_reason"] = "tool_use"
-    assert calls_of(chunks_of(first, STOP)) == [("f", {"a": 1})]
-
-
-def test_answer_that_begins_twice() -> None:
-    """A proxy that sends the first event twice is told of once."""
-    chunks = chunks_of(start(), start(input_tokens=12), *text(0, "Hi"), end("end_turn"), STOP)
-    assert [chunk.id for chunk in chunks if isinstance(chunk, ResponseMetadata)] == ["msg_1"]
-    assert finish_of(chunks).usage == Usage(12, 7)
-
-
-def test_blocks_without_a_start_or_an_index() -> None:
-    """Text and thoughts are read where a server leaves out that they begin, or which block they are of."""
-    chunks = chunks_of(
-        {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm"}},
-        {"type": "content_block_stop"},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Hi"}},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "!"}},
-        {"type": "content_block_delta", "index": 2, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
-        end("end_turn"),
-        STOP,
-    )
-    assert [chunk.type for chunk in chunks] == [
-        "response-metadata", "reasoning-start", "reasoning-delta", "reasoning-end",
-        "text-start", "text-delta", "text-delta", "text-end", "finish",
-    ]  # fmt: skip
-
-
-def test_end_in_the_words_of_another_provider() -> None:
-    """``[DONE]`` ends an answer, too, and what comes after the end is not read."""
-    chunks = chunks_of(start(), *text(0, "Hi"), end("end_turn"), "[DONE]", "nonsense", *text(1, "more"))
-    assert text_of(chunks) == "Hi"
-
-
-def test_arguments_that_come_with_the_start() -> None:
-    """Arguments that a server sends whole, in place of deltas, are the call's."""
-    events = call(0, "f", input={"a": 1})
-    assert calls_of(chunks_of(start(), *events, end("tool_use"), STOP)) == [("f", {"a": 1})]
-    assert calls_of(chunks_of(start(), *events, end("max_tokens"), STOP)) == []
-
-
-def test_call_without_an_id_and_without_a_name() -> None:
-    """A call without an id is given one; one without a name makes the answer incomplete."""
-    (made,) = [
-        chunk
-        for chunk in chunks_of(start(), *call(0, "f", id=None), end("tool_use"), STOP)
-        if isinstance(chunk, ToolCall)
-    ]
-    assert made.tool_call_id.startswith("call-")
-    with pytest.raises(ModelError, match="before it was complete"):
-        chunks_of(start(), *call(0, ""), end("tool_use"), STOP)
-
-
-# --- whatever comes --------------------------------------------------------------------
-
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-_kinds = st.sampled_from([
-    "text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "web_search_tool_result",
-    "text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta", "odd",
-])  # fmt: skip
-_fields = st.fixed_dictionaries(
-    {},
-    optional={
-        "type": _kinds | _json, "text": _json, "thinking": _json, "signature": _json, "data": _json, "id": _json,
-        "name": _json, "input": _json, "partial_json": _json, "citation": _json, "citations": _json,
-        "tool_use_id": _json, "content": _json, "stop_reason": _json, "usage": _json, "caller": _json,
-    },
-)  # fmt: skip
-_events = st.fixed_dictionaries(
-    {
-        "type": st.sampled_from([
-            "message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta",
-            "message_stop", "message", "ping", "odd",
-        ])
-        | _json
-    },
-    optional={
-        "index": st.integers(0, 2) | _json, "content_block": _fields | _json, "delta": _fields | _json,
-        "message": _fields | _json, "usage": _json, "content": st.lists(_fields | _json, max_size=2) | _json,
-    },
-)  # fmt: skip
-
-
-@given(st.lists(_events | _json, max_size=8), st.booleans())
-def test_whatever_comes_is_an_answer_or_a_model_error(events: list[Any], done: bool) -> None:
-    """No event, in no order, raises anything but ``ModelError``, and an answer has one end, its last chunk."""
-    try:
-        chunks = chunks_of(*(json.dumps(event) for event in events), *([STOP] if done else []))
-    except ModelError as error:
-        assert error.kind == "stream"
-    else:
-        finish_of(chunks)
-
-
-@given(st.data())
-def test_shuffled_events_never_run_half_a_call(data: st.DataObject) -> None:
-    """Events that come in any order, twice or not at all make no call whose arguments nobody sent."""
-    whole = [start(), *text(0, "Hi"), *call(1, "pay", '{"amo', 'unt": 10}'), end("tool_use"), STOP]
-    events = data.draw(st.lists(st.sampled_from(whole), max_size=12))
-    try:
-        chunks = chunks_of(*events)
-    except ModelError as error:
-        assert error.kind == "stream"
-    else:
-        complete = {"amount": 10}
-        assert all(args == complete or not isinstance(args, dict) or args == {} for _, args in calls_of(chunks))
-
-
-@given(st.text() | st.binary().map(lambda data: data.decode("utf-8", "replace")))
-def test_any_text_is_read_or_refused(data: str) -> None:
-    """Any text at all, as the data of an event, is nothing or an error of the stream."""
-    try:
-        chunks_of(data, finish=False)
-    except ModelError as error:
-        assert error.kind == "stream"

@@ -69,13 +69,19 @@ def _legal_name(name: str) -> str:
     return _illegal.sub("_", name) or "tool"
 
 
-def user_content(parts: Iterable[Part]) -> tuple[PromptPart, ...]:
+def user_content(parts: Iterable[Part], notes: Mapping[str, Any] | None = None) -> tuple[PromptPart, ...]:
     """
     Return what a user's message sends: its texts and files.
+
+    *notes* are the message's ``provider_metadata``: those of its last part, where it has none of the same name.
     """
-    return tuple(
+    content = tuple(
         _file(part) if isinstance(part, FilePart) else part for part in parts if isinstance(part, (TextPart, FilePart))
     )
+    if notes and content:
+        *before, last = content
+        content = (*before, last.replace(provider_metadata={**notes, **(last.provider_metadata or {})}))
+    return content
 
 
 def tool_output(call: ToolCallPart) -> Mapping[str, Any]:

@@ -184,7 +184,7 @@ class PromptBuilder:
                 parts = parts.before
             self._convert(chain)
         elif message.role == "user":
-            content = user_content(message.parts)
+            content = user_content(message.parts, message.provider_metadata)
             if content:
                 self._entries.append(PromptMessage("user", content))
         elif message.role == "signal":
