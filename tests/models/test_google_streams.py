@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.models.google_kit import candidate, read
 from tests.models.google_streams import STREAMS, body_of
-from tests.models.test_wire_cases import Pieces
+from tests.models.pieces_kit import Pieces
 from tests.models.wire import Packet, WireAnswer, serving
 
 from procession.errors import ModelError
