@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.models import responses_events as events
-from tests.models.test_wire_cases import Pieces
+from tests.models.pieces_kit import Pieces
 from tests.models.wire import WireAnswer, event, serving
 
 from procession.agents.agent import Agent
