@@ -213,7 +213,7 @@ async def test_a_result_that_is_replaced_in_the_messages(way: str, redact: Any) 
 @before_tools
 @both_ways
 @pytest.mark.parametrize("strategy", ["block", "redact", "filter"])
-async def test_guards_of_arguments_look_at_edited_calls(way: str, hook: str, strategy: str) -> None:
+async def test_guards_of_arguments_look_at_edited_calls(way: str, hook: str, strategy: Any) -> None:
     """Arguments that a hook put in place, or a call that it added, run as guards with ``scan_tool_args`` leave them."""
     found, ran = counted_tool()
 
@@ -249,7 +249,7 @@ async def test_guards_of_arguments_may_send_an_edited_call_back(way: str) -> Non
         rules = (Rule("bird", "Heron"),)
 
         def settle(self, ctx: Any, pieces: Any, where: Any) -> bool:
-            ctx.abort("no birds", retry=True)
+            return bool(ctx.abort("no birds", retry=True))
 
     def edit(ctx: Any) -> None:
         for part in ctx.messages[-1].content.parts:

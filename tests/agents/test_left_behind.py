@@ -15,6 +15,7 @@ from tests.agents.straggling import SHORT, Straggler, quietly
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import DataChunk, ToolOutput
+from procession.messages.message import Message
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
@@ -31,7 +32,7 @@ NOTE = {"type": "data-late", "data": 1}
 LATE = [
     (hook, kind)
     for hook in ("process_input", "process_input_step", "process_output_stream")
-    for kind in ("data", "signal", "warning", "answer", "verdict")
+    for kind in ("data", "signal", "warning", "answer", "verdict", "message")
     if (hook, kind) != ("process_output_stream", "signal")  # none are sent there
 ]
 
@@ -153,6 +154,9 @@ def late_decisions(kind: str) -> Callable[[Any], Awaitable[None]]:
             await ctx.send_signal({"type": "reactive", "contents": "late"})
         elif kind == "warning":
             ctx.warn("late")
+        elif kind == "message":
+            ctx.message_list.add(Message.user("late"))
+            ctx.message_list.add_system("late")
         elif kind == "answer":
             ctx.replace_response("late")
         else:
@@ -164,7 +168,7 @@ def late_decisions(kind: str) -> Callable[[Any], Awaitable[None]]:
 @both_ways
 @pytest.mark.parametrize(("hook", "kind"), LATE)
 async def test_a_hook_reaches_a_run_no_more_that_goes_on_without_it(way: str, hook: str, kind: str) -> None:
-    """A processor that timed out and is skipped does nothing later: no data, signal, finding, answer or verdict."""
+    """A processor that timed out and is skipped does nothing later: no data, signal, finding, answer, verdict or message."""
     straggler, told = Straggler(late_decisions(kind)), list[str]()
 
     async def act(ctx: Any) -> None:
@@ -179,7 +183,13 @@ async def test_a_hook_reaches_a_run_no_more_that_goes_on_without_it(way: str, ho
         on_error="skip",
         on_violation=partial(note, told, lambda violation: violation.message),
     )
-    lists: dict[str, Any] = {list_of(hook): [slow]}
+    lists: dict[str, Any] = {"output_processors": []}
+    lists.setdefault(list_of(hook), []).append(slow)
+    kept: list[str] = []
+    look = at(
+        "process_output_result", lambda ctx: kept.append(str((*ctx.message_list, *ctx.system_messages))), id="look"
+    )
+    lists["output_processors"].append(look)
     model = FakeModel([say("let me see ", "now") + call_tool("wait"), straggler.then_say])
     tool: Tool[Any] = Tool(name="wait", parameters={"type": "object"}, execute=lambda args, ctx: "done")
     agent = Agent("a", model=model, tools=[tool], runtime=Runtime(grace=SHORT), max_processor_retries=1, **lists)
@@ -193,7 +203,7 @@ async def test_a_hook_reaches_a_run_no_more_that_goes_on_without_it(way: str, ho
         "slow failed: Overdue",
     }  # of other chunks, on a busy machine
     assert not [chunk for chunk in seen.chunks if isinstance(chunk, DataChunk)]
-    assert "late" not in str(result.messages)
+    assert "late" not in str((result.messages, kept))
     assert [message.role for message in model.requests[1].messages] == ["user", "assistant", "tool"]
     assert result.left_behind == (f"processor 'slow' in {hook}",)
 

@@ -106,9 +106,11 @@ class HookContext(Generic[P]):
     @property
     def message_list(self) -> MessageList:
         """
-        The run's message list; in a parallel branch, the branch's fork of it.
+        The run's message list; in a parallel branch, the branch's fork of it, and for what was left behind one that
+        nobody looks at.
         """
-        return self._payload.message_list
+        messages = self._payload.message_list
+        return messages.fork() if is_left_behind() else messages
 
     @property
     def view(self) -> Sequence[Message]:
