@@ -253,7 +253,7 @@ async def test_what_ignores_cancellation_is_left_behind() -> None:
         result = await made.start(0)
     assert result.status == "success"
     assert order == ["after"]
-    assert made.scope.left_behind == ["guards/inner"]
+    assert made.scope.left_behind == ("guards/inner",)
     assert [log["name"] for log in logs if "left behind" in log["event"]] == ["guards/inner"]
     while len(order) < 2:
         await anyio.lowlevel.checkpoint()

@@ -287,23 +287,23 @@ class Call:
         return AgentResult(
             run_id=state.scope.run_id,
             status=status,
-            text="".join(step.text for step in steps),
+            text="".join([step.text for step in steps]),
             final_text=steps[-1].text if steps else "",
             finish_reason="other" if blocked else state.finish_reason,
             usage=state.scope.usage,
             guard_usage=state.scope.guard_usage,
             steps=steps,
-            rejected=tuple(state.rejected),
+            rejected=state.rejected,
             tripwire=state.tripwire,
             violations=tuple(state.scope.violations),
             outcomes=outcomes_of(state),
-            left_behind=tuple(state.scope.left_behind),
+            left_behind=state.scope.left_behind,
             messages=() if blocked else tuple(state.messages.view("response")),
             object=made.object if made is not None else None,
             used_fallback=made is not None and made.used_fallback,
             warnings=(
                 *(made.warnings if made is not None else ()),
-                *(warning for step in steps for warning in step.warnings),
+                *[warning for step in steps for warning in step.warnings],
             ),
             error=error,
             abort_reason=self.abort_reason if status == "aborted" else None,
@@ -346,7 +346,9 @@ async def prepare(
     """
     options = checked_options(given)
     context = options.get("request_context")
-    request_context = context if isinstance(context, RequestContext) else RequestContext(context)
+    request_context = RequestContext() if context is None else context
+    if not isinstance(request_context, RequestContext):
+        request_context = RequestContext(request_context)
     unwanted = options.get("abort_signal")
     static = agent.is_static
     lists: list[Any] = [None, None, None]

@@ -34,7 +34,7 @@ async def fall_back(state: LoopState, error: ModelError) -> bool:
     else:
         using = using.replace(model=models[state.fallen])
     state.fallen += 1
-    state.failures.append(error)
+    state.failures = (*state.failures, error)
     state.own_retries += 1  # of neither budget
     await reject(state, attempt)
     step = AgentStep(state.step_number, state.response_id)

@@ -25,6 +25,7 @@ from procession.tools.tool import Tool
 __all__ = ["message_list_of", "settings_of", "use_memory"]
 
 USER_TAG = "user-provided"
+_NONE: frozenset[str] = frozenset()
 
 
 def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tuple[str | None, str | None]:
@@ -87,7 +88,7 @@ def settings_of(
         model=models[0],
         fallbacks=models[1:],
         tools=tools,
-        tools_of_call=frozenset(brought),
+        tools_of_call=frozenset(brought) if brought else _NONE,
         tool_choice=options.get("tool_choice", "auto"),
         active_tools=options.get("active_tools"),
         model_settings=merged(agent.model_settings, options.get("model_settings")),

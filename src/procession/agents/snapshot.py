@@ -93,12 +93,12 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.fallen = min(state.fallen, len(state.settings.fallbacks))
     state.system = tuple(snapshot["system"])
     state.steps = [_step(each) for each in snapshot["steps"]]
-    state.rejected = [_step(each) for each in snapshot["rejected"]]
+    state.rejected = tuple(_step(each) for each in snapshot["rejected"])
     state.suspended = snapshot["suspended"]
     state.scope.spend(snapshot["usage"])
     state.scope.guard_usage = snapshot["guard_usage"]
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
-    state.scope.left_behind.extend(snapshot["left_behind"])
+    state.scope.left_behind += tuple(snapshot["left_behind"])
     for processor_id, hooks in snapshot["guards_asked"].items():
         for hook in hooks:
             state.scope.note_look(processor_id, hook)
@@ -130,7 +130,7 @@ def _run_data(state: LoopState, done: Mapping[str, str]) -> dict[str, Any]:
         "usage": scope.usage,
         "guard_usage": scope.guard_usage,
         "violations": [_fields(one) for one in scope.violations],
-        "left_behind": scope.left_behind,
+        "left_behind": list(scope.left_behind),
         "guards_asked": {
             id: [hook for other, hook in scope.looked or () if other == id] for id, _ in scope.looked or ()
         },

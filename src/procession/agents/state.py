@@ -191,7 +191,7 @@ class LoopState:
         self.system: tuple[SystemMessage, ...] = ()
         """The untagged system messages as they were when the loop began (D23)."""
         self.steps: list[AgentStep] = []
-        self.rejected: list[AgentStep] = []
+        self.rejected: tuple[AgentStep, ...] = ()
         self.step_number = 0
         self.turns = 0
         """How often the loop has turned."""
@@ -214,7 +214,7 @@ class LoopState:
         self.cancelled_before = 0
         self.fallen = 0
         """How many of this step's models have been given up: the next step begins with the first one again."""
-        self.failures: list[ModelError] = []
+        self.failures: tuple[ModelError, ...] = ()
         """Why they were."""
         self.stoppable = False
         """Whether somebody may end the run before its end: what ignores that is waited for within the grace period."""
@@ -325,7 +325,7 @@ class LoopState:
             self.messages.clear_system(FEEDBACK_TAG)
             self.own_retries = 0
             if self.fallen:
-                self.fallen, self.failures = 0, []
+                self.fallen, self.failures = 0, ()
         if self.noted:
             self.messages.clear_system(NOTE_TAG)
             self.noted = False
@@ -348,7 +348,7 @@ class LoopState:
         step.text = attempt.collector.text
         step.finish_reason = "retry"
         step.tool_calls = tuple(attempt.collector.tool_calls)
-        self.rejected.append(step)
+        self.rejected = (*self.rejected, step)
         self.retries += 1
         self.attempt = None
 

@@ -78,7 +78,7 @@ async def sub_run(
         outer.violations.extend(scope.violations[found:])
         for looked in scope.looked or ():
             outer.note_look(*looked)
-        outer.left_behind.extend(scope.left_behind[left:])
+        outer.left_behind += scope.left_behind[left:]
 
 
 def _less(usage: Usage, paid: Usage) -> Usage:

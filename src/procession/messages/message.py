@@ -73,10 +73,10 @@ class Message(Value):
     ) -> None:
         if role not in ROLES:
             raise MessageError(f"unknown role {role!r}", hint=f"a message's role is one of {', '.join(sorted(ROLES))}")
-        if isinstance(parts, str):
-            parts = (TextPart(parts),)
         _set_role(self, role)
-        _set_parts(self, parts if isinstance(parts, Parts) else Parts(parts))
+        if parts.__class__ is not Parts:
+            parts = Parts((TextPart(parts),) if isinstance(parts, str) else parts)
+        _set_parts(self, parts)
         _set_id(self, id if id is not None else new_id())
         _set_created_at(self, created_at if created_at is not None else Moment.now(UTC))
         _set_thread_id(self, thread_id)

@@ -61,6 +61,9 @@ class PromptBuilder:
 
     __slots__ = ("_ends", "_entries", "_links", "_seen", "_system", "_version", "_view", "_written", "memo")
 
+    _view: Window[PromptMessage]
+    """The last prompt, once there was one."""
+
     def __init__(self) -> None:
         self._system: tuple[SystemMessage, ...] = ()
         self._entries: list[PromptMessage] = []
@@ -73,7 +76,6 @@ class PromptBuilder:
         self._written: tuple[Part, ...] | None = None
         """The parts of the step that the last entries were made of."""
         self._version = -1
-        self._view: Window[PromptMessage] = Window(self._entries, 0, 0)
         self.memo = PromptMemo()
         """What models make of these prompts."""
 

@@ -39,8 +39,8 @@ class Broadcast:
         """Whether some reader lags behind, so that the writer should wait: see :meth:`relieve`."""
         self.flowing = True
         """Whether the writer waits for slow readers at all."""
-        self.taps: list[Callable[[Entry], None]] = []
-        self._inboxes: list[_Inbox] = []
+        self.taps: tuple[Callable[[Entry], None], ...] = ()
+        self._inboxes: tuple[_Inbox, ...] = ()
         self._drained: anyio.Event | None = None
 
     @property
@@ -117,7 +117,7 @@ class Broadcast:
         """
         # A reader that has come to a gap gets a copy of it: the log's own may still grow.
         inbox = _Inbox([_copy(entry) if isinstance(entry, Gap) else entry for entry in self.log])
-        self._inboxes.append(inbox)
+        self._inboxes += (inbox,)
         return EventReader(self, inbox)
 
     def leave(self, inbox: _Inbox) -> None:
@@ -125,7 +125,7 @@ class Broadcast:
         Forget a reader.
         """
         if inbox in self._inboxes:
-            self._inboxes.remove(inbox)
+            self._inboxes = tuple(other for other in self._inboxes if other is not inbox)
             self.drain()
 
 

@@ -62,11 +62,11 @@ async def together(
     pool = Pool(work, count, limit, stopped=stopped)
     if begun is not None:
         begun(pool)
-    run.forks.append(live)
+    run.forks += (live,)
     try:
         await pool.run(run.grace)
     finally:
-        run.forks.remove(live)
+        run.forks = tuple(fork for fork in run.forks if fork is not live)
         if pool.busy:
             leave(run.scope, ", ".join(map(name, pool.running())), pool)
     if stops:

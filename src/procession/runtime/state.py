@@ -109,7 +109,7 @@ class RunState:
         self.state: dict[str, Any] = {}
         self.writers: dict[str, str] = {}
         """The path of the step that last wrote a key of the state."""
-        self.forks: list[tuple[str, frozenset[str]]] = []
+        self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
         """The prefix and the arms' keys of what is running in branches."""
 
     def now(self) -> float:
@@ -125,7 +125,7 @@ class RunState:
         broadcast = self.broadcast
         log = step_log(self.run_id)
         if log is not None:
-            broadcast.taps.append(log)
+            broadcast.taps += (log,)
             self.listen()
         broadcast.workflow_id = workflow_id
         broadcast.began = self.clock() + self.origin

@@ -63,7 +63,7 @@ def leave(scope: RequestScope, name: str, work: Leftover) -> None:
     import structlog
 
     work.mark.left = True
-    scope.left_behind.append(name)
+    scope.left_behind += (name,)
     keep(work)
     if scope.background is not None:
         scope.background.adopt(name, work)

@@ -161,7 +161,7 @@ class RequestScope:
         """Seconds for which what was cancelled is waited for."""
         self.background: Background | None = None
         """Where work goes that need not hold up the answer; ``None`` where no runtime is open."""
-        self.left_behind: list[str] = []
+        self.left_behind: tuple[str, ...] = ()
         """What ignored its cancellation and goes on: ``processor 'x' in process_input``, the path of a branch."""
 
     @property

@@ -101,7 +101,7 @@ async def test_levels_are_respected(caplog: pytest.LogCaptureFixture) -> None:
         made = Runtime().create_run(create_workflow("w").then(guard()).commit())
         await made.start(0)
     assert caplog.records == []
-    assert made.state.broadcast.taps == []
+    assert made.state.broadcast.taps == ()
 
 
 def test_structlog_is_not_imported_where_nobody_listens() -> None:
