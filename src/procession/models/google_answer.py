@@ -72,6 +72,7 @@ class GoogleAnswer:
         self._has_metadata = False
         self._block: str | None = None
         self._blocks = 0
+        self._block_id = ""
         self._said = False
         self._calls = GoogleCalls(context.request, self._failure)
         self._sources = GoogleSources()
@@ -105,7 +106,7 @@ class GoogleAnswer:
         raw = self._raw_reason or self._blocked
         if raw is None:
             raise self._unfinished()
-        yield from self._pass_on(self._close_block())
+        yield from self._held_back(self._close_block())
         reason = _REASONS.get(raw, "other") if self._raw_reason is not None else "content-filter"
         yield from self._held
         if self._calls and reason in ("stop", "other"):
@@ -127,15 +128,21 @@ class GoogleAnswer:
             self._blocked = as_text(feedback.get("blockReason"))
             self._told["promptFeedback"] = feedback
         candidate = _first(payload.get("candidates"))
-        parts = as_list(as_mapping(candidate.get("content")).get("parts"))
-        yield from self._pass_on(chunk for part in parts for chunk in self._part(as_mapping(part)))
+        for entry in as_list(as_mapping(candidate.get("content")).get("parts")):
+            part = as_mapping(entry)
+            if self._calls or not PARTS.isdisjoint(part):
+                yield from self._held_back(self._part(part))
+            else:
+                yield from self._part(part)
         for key in _TOLD:
             if candidate.get(key):
                 self._told[key] = candidate[key]
-        yield from self._pass_on(self._sources.new(as_mapping(candidate.get("groundingMetadata"))))
+        grounding = as_mapping(candidate.get("groundingMetadata"))
+        if grounding:
+            yield from self._held_back(self._sources.new(grounding))
         self._raw_reason = as_text(candidate.get("finishReason")) or self._raw_reason
 
-    def _pass_on(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _held_back(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """
         Yield *chunks*, or hold them back once there is a tool call, which is for whoever knows the answer to be complete.
         """
@@ -146,60 +153,57 @@ class GoogleAnswer:
                 yield chunk
 
     def _part(self, part: Mapping[str, Any]) -> Iterator[Chunk]:
-        signature = as_text(part.get("thoughtSignature"))
-        notes: dict[str, Any] = {"thoughtSignature": signature} if signature else {}
         text = part.get("text")
+        signature = as_text(part.get("thoughtSignature"))
         if isinstance(text, str):
-            yield from self._text(text, part.get("thought") is True, notes)
+            kind = "reasoning" if part.get("thought") is True else "text"
+            if signature:
+                yield from self._signed(text, kind, signature)
+            elif text:
+                if self._block != kind:
+                    yield from self._open_block(kind, {})
+                yield self._delta(text)
             return
+        notes = {"thoughtSignature": signature} if signature else {}
         file = as_mapping(part.get("inlineData")) or as_mapping(part.get("fileData"))
-        if file:
-            data = as_text(file.get("data")) or as_text(file.get("fileUri"))
-            if data and part.get("thought") is not True:  # a draft is not the answer
-                yield from self._close_block()
-                self._said = True
-                kind = as_text(file.get("mimeType")) or "application/octet-stream"
-                yield FileChunk(data, kind, provider_metadata={"google": notes})
-            return
-        if not PARTS.isdisjoint(part):
+        data = as_text(file.get("data")) or as_text(file.get("fileUri"))
+        if data and part.get("thought") is not True:  # a draft is not the answer
+            yield from self._close_block()
+            self._said = True
+            kind = as_text(file.get("mimeType")) or "application/octet-stream"
+            yield FileChunk(data, kind, provider_metadata={"google": notes})
+        elif not PARTS.isdisjoint(part):
             yield from self._close_block()
             self._said = True
             yield from self._calls.read(part, notes)
 
-    def _text(self, text: str, thought: bool, notes: dict[str, Any]) -> Iterator[Chunk]:
-        if not text and not notes:
-            return
-        self._said = True
-        if not text and not thought:
+    def _signed(self, text: str, kind: str, signature: str) -> Iterator[Chunk]:
+        """
+        Yield a block of what is signed: so it goes back as it came.
+        """
+        notes: dict[str, Any] = {"thoughtSignature": signature}
+        if not text and kind == "text":
             # A signature by itself: nothing that anyone says, but it wants to go back.
             notes["thought"] = False
-            thought = True
-        if not notes:
-            yield from self._open_block("reasoning" if thought else "text", notes)
-            yield self._delta(text)
-            return
-        # What is signed goes back as it came: it is a block of its own.
+            kind = "reasoning"
         yield from self._close_block()
-        yield from self._open_block("reasoning" if thought else "text", notes)
+        yield from self._open_block(kind, notes)
         yield self._delta(text)
         yield from self._close_block(notes)
 
     def _delta(self, text: str) -> Chunk:
         return ReasoningDelta(text, self._block_id) if self._block == "reasoning" else TextDelta(text, self._block_id)
 
-    @property
-    def _block_id(self) -> str:
-        return f"{self._block}-{self._blocks}"
-
     def _open_block(self, kind: str, notes: Mapping[str, Any]) -> Iterator[Chunk]:
-        if self._block != kind:
-            yield from self._close_block()
-            self._block = kind
-            self._blocks += 1
-            if kind == "text":
-                yield TextStart(self._block_id, {"google": notes} if notes else None)
-            else:
-                yield ReasoningStart(self._block_id, {"google": notes})
+        yield from self._close_block()
+        self._said = True
+        self._blocks += 1
+        self._block = kind
+        self._block_id = f"{kind}-{self._blocks}"
+        if kind == "text":
+            yield TextStart(self._block_id, {"google": notes} if notes else None)
+        else:
+            yield ReasoningStart(self._block_id, {"google": notes})
 
     def _close_block(self, notes: Mapping[str, Any] | None = None) -> Iterator[Chunk]:
         if self._block is not None:
