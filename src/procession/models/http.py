@@ -19,6 +19,7 @@ from procession.errors import InputError, ModelError, ModelErrorKind
 from procession.messages.value import Value
 from procession.models.failures import failure_of, scrub
 from procession.models.retries import with_retries
+from procession.models.sse import Event, events_of
 
 if TYPE_CHECKING:
     import httpx
@@ -54,15 +55,6 @@ class Timeouts(Value, kw_only=True):
     """The longest silence of the server; a comment in the stream breaks it."""
     total: float | None = None
     """The whole call."""
-
-
-class Event(Value):
-    """
-    One event of a stream.
-    """
-
-    data: str
-    name: str = "message"
 
 
 class Answer:
@@ -137,22 +129,13 @@ class Answer:
             yield Event(text.decode("utf-8", "replace"))
 
     async def _read(self) -> AsyncGenerator[Event, None]:
-        from httpx_sse import EventSource
-
         response = self._response
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # Streams are UTF-8 whatever a server declares, with or without a byte order mark.
+        response.encoding = "utf-8-sig"
         with _failures_as_model_errors(self._model, reading=True):
-            if kind.endswith("json"):
-                yield Event((await response.aread()).decode("utf-8-sig", "replace"))
-                return
-            if kind == "text/html":
-                raise failure_of("the server sent a web page instead of an answer", model=self._model, kind="rejected")
-            # Streams are UTF-8 whatever a server declares, with or without a byte order mark, and servers that do
-            # stream are not refused for calling it text/plain.
-            response.encoding = "utf-8-sig"
-            response.headers["content-type"] = "text/event-stream"
-            async for event in EventSource(response).aiter_sse():
-                yield Event(event.data, event.event)
+            kind = response.headers.get("content-type", "")
+            async for event in events_of(response.aiter_text(), content_type=kind, model=self._model):
+                yield event
 
 
 @asynccontextmanager

@@ -192,6 +192,8 @@ class ChatAnswer:
         except (ValueError, RecursionError):
             payload = None
         if not isinstance(payload, dict):
+            if any(as_mapping(entry).get("error") for entry in as_list(payload)):  # Google's, at its OpenAI door
+                raise self._failure(payload)
             raise self._failure(f"the stream has an event that is no JSON object: {data[:200]}")
         return as_mapping(payload)
 
