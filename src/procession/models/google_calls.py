@@ -40,8 +40,8 @@ class GoogleCalls:
         self._ids: set[str] = set()
         self._stem = ""
         self._functions = 0
-        self._running: dict[str, ToolCall] = {}
-        """The calls of Google's own tools that have no result yet, oldest first."""
+        self._running: dict[str, dict[str, ToolCall]] = {}
+        """For each of Google's own tools its calls that have no result yet, by their ids, oldest first."""
 
     def __bool__(self) -> bool:
         return self._functions > 0
@@ -98,16 +98,17 @@ class GoogleCalls:
     def _run(self, name: str, args: Any, call: Mapping[str, Any], notes: Mapping[str, Any]) -> ToolCall:
         given = {"id": call["id"]} if as_text(call.get("id")) else {}
         id = self._named(call.get("id"))
-        made = self._running[id] = ToolCall(id, name, args, True, {"google": {**given, **notes}})
+        made = ToolCall(id, name, args, True, {"google": {**given, **notes}})
+        self._running.setdefault(name, {})[id] = made
         return made
 
     def _ran(
         self, name: str, told: Any, result: Mapping[str, Any], notes: Mapping[str, Any], *, is_error: bool = False
     ) -> ToolResult:
         given = as_text(result.get("id"))
-        of_name = (id for id, call in self._running.items() if call.tool_name == name)
-        id = given if given in self._running else next(of_name, "") or self._named(given)
-        call = self._running.pop(id, None)
+        running = self._running.get(name, {})
+        id = given if given in running else next(iter(running), "") or self._named(given)
+        call = running.pop(id, None)
         # The call has a signature of its own, and both are kept with it.
         signature = notes.get("thoughtSignature")
         beside = {"google": {"resultThoughtSignature": signature}} if signature else None
