@@ -15,6 +15,7 @@ from tests.wire.mock_server import running
 from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.messages.chunks import ReasoningDelta, TextDelta, ToolResult
+from procession.models.anthropic import AnthropicModel
 from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_embedder import OpenAIEmbedder
 from procession.models.openai_embeddings import Encoding
@@ -24,6 +25,7 @@ from procession.tools.tool import tool
 
 CLIENTS: dict[str, tuple[str, Callable[..., WireModel]]] = {
     "chat": ("/v1", partial(OpenAIChatModel, "gpt-5-mini")),
+    "messages": ("", partial(AnthropicModel, "claude-sonnet-5-5")),
 }
 """Where the server answers each of our clients."""
 
