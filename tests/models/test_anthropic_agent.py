@@ -152,9 +152,13 @@ async def test_error_in_the_stream_runs_nothing(way: str) -> None:
             """Keep the error."""
             errors.append(ctx.error)
 
+    memory = Memory()
     async with serving(answer("ANT-003")) as server:
-        seen = await ask(agent_on(server, pay, error_processors=[Watch()]), way)
+        agent = agent_on(server, pay, error_processors=[Watch()], memory=memory)
+        seen = await ask(agent, way, thread="t", resource="r")
     assert runs == []
+    kept = [part.type for message in await memory.recall("t", "r") for part in message.parts]
+    assert kept == ["text", "error"]  # the question, and how it ended: nothing of the call
     (error,) = errors
     assert (error.kind, error.provider_code, error.retryable) == ("stream", "overloaded_error", True)
     told = seen.error or seen.result.error

@@ -56,7 +56,7 @@ PDF = b"%PDF-1.7 ..."
             {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "né"}},
         ),
         (
-            FilePart("e30=", "application/json"),
+            FilePart("e3\n0=", "application/json"),
             {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "{}"}},
         ),
         (

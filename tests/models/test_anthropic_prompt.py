@@ -64,6 +64,7 @@ def test_system_messages_stand_apart() -> None:
     assert made == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert messages == [{"role": "user", "content": [{"type": "text", "text": "q"}]}]
     assert changes == []
+    assert joined([messages_piece(system("a"))]) == ([{"type": "text", "text": "a"}], [], [])
 
 
 def test_system_message_in_the_middle() -> None:

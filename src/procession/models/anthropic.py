@@ -5,7 +5,7 @@ AnthropicModel: any server that speaks Anthropic's Messages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from procession.models.anthropic_answer import MessagesAnswer
 from procession.models.anthropic_body import StructuredOutput, messages_body, options_of
@@ -46,7 +46,7 @@ class AnthropicModel(WireModel):
         read_timeout: float | None = 120.0,
         max_retries: int = 2,
         http2: bool = False,
-        version: Literal["2026-10-21", "2023-06-01"] | str = "2026-10-21",
+        version: str = "2026-10-21",
         betas: Sequence[str] = (),
         structured_output: StructuredOutput | None = None,
         transport: Transport | None = None,

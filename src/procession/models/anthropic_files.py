@@ -86,7 +86,7 @@ def _text(part: FilePart) -> str:
     if isinstance(part.data, bytes):
         return part.data.decode("utf-8", "replace")
     try:
-        return base64.b64decode(_base64(part), validate=True).decode("utf-8", "replace")
+        return base64.b64decode("".join(_base64(part).split()), validate=True).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         raise InputError(
             f"the data of a file of type {part.media_type!r} is no base64", hint="give bytes, or base64 text"

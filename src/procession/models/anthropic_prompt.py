@@ -82,7 +82,7 @@ def joined(
     changes: list[Mapping[str, Any]] = []
     system = [block for entry in entries if entry["role"] == "system" for block in entry["content"]]
     said = [entry for entry in entries if entry["role"] != "system"]
-    first = next((at for at, entry in enumerate(entries) if entry["role"] != "system"), 0)
+    first = next((at for at, entry in enumerate(entries) if entry["role"] != "system"), len(entries))
     if len(entries) - first > len(said):
         changes.append(_SYSTEM_MOVED)
     messages = _turns(said)
@@ -91,8 +91,7 @@ def joined(
         changes.append(_LAST_THOUGHTS)
         messages = _turns([turn for turn in ended if turn["content"]])
     if messages and messages[-1]["role"] == "assistant":
-        last = _without_last_blanks(messages.pop())
-        messages += [last] if last["content"] else []
+        messages[-1] = _without_last_blanks(messages[-1])
     return system, messages, changes
 
 
