@@ -138,10 +138,21 @@ def test_structured_output_beside_tools_of_older_models(model: str) -> None:
 def test_newer_models_take_both_and_sign(model: str) -> None:
     """Gemini 3 and later take structured output beside tools, and want the calls of other models with a placeholder."""
     said = PromptMessage("assistant", (PromptToolCall("c", "weather", {}),))
-    body, (warning,) = written(model, messages=(said,), tools=(WEATHER,), response_format=JSON)
+    asked = PromptMessage("user", (TextPart("And now?"),))
+    body, (warning,) = written(model, messages=(said, asked), tools=(WEATHER,), response_format=JSON)
     assert body["generationConfig"]["responseJsonSchema"] == CITY
     assert "placeholder" in warning["message"]
     assert body["contents"][0]["parts"][0]["thoughtSignature"]
+
+
+def test_a_prompt_that_ends_with_the_model_s_turn() -> None:
+    """Gemini 3 and later refuse it: they are asked to go on, and hooks are told; older ones go on by themselves."""
+    said = PromptMessage("assistant", (TextPart("Once upon"),))
+    for wanted, wish in ((None, "Continue."), (JSON, "Generate the structured response.")):
+        body, (warning,) = written(messages=(said,), response_format=wanted)
+        assert body["contents"][1:] == [{"role": "user", "parts": [{"text": wish}]}]
+        assert "go on" in warning["message"]
+        assert len(body_of("gemini-2.5-flash", messages=(said,), response_format=wanted)["contents"]) == 1
 
 
 def test_older_schemas() -> None:
@@ -212,5 +223,5 @@ def test_changes_of_the_prompt_are_told() -> None:
     """What could not be sent of the conversation is among the warnings, once for all of its messages."""
     thought = PromptMessage("assistant", (TextPart("a"), PromptToolCall("c", "web", {}, True)))
     result = PromptMessage("tool", (PromptToolResult("c", "web", {"type": "text", "value": "x"}),))
-    _, warnings = written(messages=(thought, result, thought))
+    _, warnings = written("gemini-2.5-flash", messages=(thought, result, thought))
     assert [warning["type"] for warning in warnings] == ["other"]

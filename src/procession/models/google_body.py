@@ -39,6 +39,7 @@ _CONFIG = frozenset({
 """What the server looks for in ``generationConfig``, and refuses elsewhere."""
 _signs_calls = re.compile(r"(?:models/)?gemini-(?![12][.-])(?:[^/]*)").fullmatch
 """Gemini 3 and later, and names like ``gemini-flash-latest``, which stand for the newest."""
+_GOES_ON = {"type": "other", "message": "a prompt that ends with the model's turn is refused: it is asked to go on"}
 _JSON_IN_WORDS = {
     "type": "unsupported-setting",
     "setting": "response_format",
@@ -67,6 +68,10 @@ def google_body(
     )
     contents, system, moved = contents_of(pieces)
     warnings: list[Mapping[str, Any]] = [*changes_of(pieces), *moved]
+    if signs and contents and contents[-1]["role"] == "model":
+        wish = "Continue." if request.response_format is None else "Generate the structured response."
+        contents.append({"role": "user", "parts": [{"text": wish}]})
+        warnings.append(_GOES_ON)
     body: dict[str, Any] = {"contents": contents}
     tools, functions = _tools(request, schemas, warnings)
     config = _config(request, warnings)
