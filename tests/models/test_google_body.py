@@ -17,7 +17,7 @@ WEATHER = ToolSpec("weather", "Tell the weather.", CITY)
 SEARCH = ToolSpec("search", provider_tool={"google": {"googleSearch": {}}})
 FOREIGN = ToolSpec("web_search", provider_tool={"openai": {"type": "web_search"}})
 JSON = {"type": "json", "schema": CITY, "name": "place"}
-TREE = {"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}
+TREE: dict[str, Any] = {"$ref": "#/$defs/Node", "$defs": {"Node": {"properties": {"next": {"$ref": "#/$defs/Node"}}}}}
 
 
 def written(model: str = "gemini-3-pro-preview", **fields: Any) -> tuple[dict[str, Any], tuple[Any, ...]]:
@@ -114,7 +114,7 @@ def test_structured_output() -> None:
     assert body_of(response_format=JSON)["generationConfig"] == {**mime, "responseJsonSchema": CITY}
     assert body_of(response_format={"type": "json"})["generationConfig"] == mime
     tree = body_of(response_format={"type": "json", "schema": TREE})["generationConfig"]["responseJsonSchema"]
-    assert tree == TREE
+    assert tree == {**TREE["$defs"]["Node"], "$defs": TREE["$defs"]}
 
 
 @pytest.mark.parametrize(

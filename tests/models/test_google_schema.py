@@ -48,9 +48,11 @@ def openapi(schema: Any) -> dict[str, Any]:
 
 
 def test_json_schema_keeps_references_and_what_contains_itself() -> None:
-    """JSON schema goes as it is, trees too."""
+    """JSON schema goes as it is, trees too; what the whole of it refers to stands in its place."""
     schema = Node.model_json_schema()
-    assert json_schema(schema) == schema
+    assert schema["$ref"] == "#/$defs/Node"
+    assert json_schema(schema) == {**schema["$defs"]["Node"], "$defs": schema["$defs"]}
+    assert json_schema({"$ref": "#/nowhere/x"}) == {"$ref": "#/nowhere/x"}
 
 
 def test_json_schema_without_what_gemini_does_not_know() -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+import pydantic
 import pytest
 from tests.models.google_kit import SIGNATURE
 from tests.models.google_streams import STREAMS, body_of
@@ -24,7 +25,6 @@ from procession.testing.recorder import record
 _HOW = "Google's own client is not installed: pip install 'google-genai>=3'"
 genai: Any = pytest.importorskip("google.genai", reason=_HOW)
 types: Any = pytest.importorskip("google.genai.types", reason=_HOW)
-pydantic: Any = pytest.importorskip("pydantic")
 
 SIGNED: Any = {"google": {"thoughtSignature": SIGNATURE}}
 CALL = PromptToolCall("c", "weather", {"city": "Zürich"}, False, SIGNED)

@@ -27,15 +27,23 @@ def json_schema(schema: Any) -> dict[str, Any]:
     """
     Return *schema* as ``responseJsonSchema`` takes it, which knows no ``const``, and no ``$ref`` with others beside it.
 
+    What the whole schema refers to stands in its place: an object is expected there.
+
     >>> json_schema({"type": "object", "properties": {"unit": {"const": "km"}}})
     {'type': 'object', 'properties': {'unit': {'enum': ['km']}}}
 
     Raises ``InputError`` where it is nested too deeply.
     """
     try:
-        return _plain(as_mapping(schema))
+        return _plain(_opened(as_mapping(schema)))
     except RecursionError:
         raise _too_large() from None
+
+
+def _opened(root: Mapping[str, Any]) -> Mapping[str, Any]:
+    place, _, name = as_text(root.get("$ref")).removeprefix("#/").partition("/")
+    target = as_mapping(as_mapping(root.get(place)).get(name))
+    return {**target, **{key: value for key, value in root.items() if key != "$ref"}} if target else root
 
 
 def _plain(rules: Mapping[str, Any]) -> dict[str, Any]:
