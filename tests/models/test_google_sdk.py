@@ -89,7 +89,7 @@ def body_type() -> Any:
         "safetySettings": list[types.SafetySetting] | None,
         "cachedContent": str | None,
     }
-    given = {name: (kind, ... if name == "contents" else None) for name, kind in fields.items()}
+    given: Any = {name: (kind, ... if name == "contents" else None) for name, kind in fields.items()}
     return pydantic.create_model("Body", __config__=config, **given)
 
 
