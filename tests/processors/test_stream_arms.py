@@ -26,6 +26,9 @@ from tests.processors.stream_kit import (
 from procession.errors import ProcessorError
 from procession.messages.chunks import Chunk, DataChunk, TextEnd
 from procession.messages.text.patterns import Rule
+from procession.messages.text.spans import Span
+from procession.processors.detect.detector import Verdict
+from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.text_guard import TextGuard
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Tripwire
@@ -209,3 +212,68 @@ async def test_a_map_between_text_guards_chooses() -> None:
     workflow = side_by_side(Rules("a", "secret"), on_text(same, id="b")).map(Pick("processor:a"))
     out: list[Chunk] = await streamed([*deltas("the secret is out"), TextEnd()], workflow)
     assert "".join(texts(out)) == "the [A] is out"
+
+
+class Gated:
+    """A detector that finds something in every text, or nothing, and answers once *gate* is set; sets *done* then."""
+
+    def __init__(self, finds: bool, gate: anyio.Event | None = None, done: anyio.Event | None = None) -> None:
+        self.finds, self.gate, self.done = finds, gate, done
+        self.ended: list[str] = []
+
+    async def detect(self, text: str, *, scope: Any = None) -> Verdict:
+        """Wait, and judge the text."""
+        try:
+            await (self.gate.wait() if self.gate is not None else anyio.lowlevel.checkpoint())
+        except anyio.get_cancelled_exc_class():
+            self.ended.append("cancelled")
+            raise
+        self.ended.append("judged")
+        if self.done is not None:
+            self.done.set()
+        return Verdict(spans=(Span(0, len(text), "name", "name", 1.0),) if self.finds else ())
+
+
+def asking(id: str, detector: Gated, strategy: Any = "block") -> PIIDetector:
+    """Return a guard that asks *detector*."""
+    return PIIDetector(id=id, detector=detector, strategy=strategy)
+
+
+async def test_a_block_cancels_arms_that_ask_about_a_whole_block() -> None:
+    """A guard that blocks at the end of a text block cancels one that still asks somebody, in the arm before it."""
+    never, at_once = Gated(False, gate=anyio.Event()), Gated(True)
+    arms = side_by_side(asking("a", never), asking("b", at_once)).map(Pick("processor:a"))
+    with anyio.fail_after(10), pytest.raises(Tripwire) as caught:
+        await streamed([*deltas("one"), TextEnd()], arms)
+    assert (caught.value.info.processor_id, never.ended, at_once.ended) == ("b", ["cancelled"], ["judged"])
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+async def test_arms_that_ask_do_so_at_the_same_time(mapped: bool) -> None:
+    """Guards side by side that ask somebody about a block do not wait for each other, with or without a map."""
+    answered = anyio.Event()
+    first, second = Gated(False, gate=answered), Gated(False, done=answered)
+    arms = side_by_side(asking("a", first), asking("b", second, "redact"))
+    with anyio.fail_after(10):
+        out = await streamed([*deltas("o", "ne"), TextEnd()], arms.map(Pick("processor:b")) if mapped else arms)
+    assert "".join(texts(out)) == "one"
+    assert (first.ended, second.ended) == (["judged"], ["judged"])
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+async def test_a_guard_that_fails_beside_others_that_ask(lenient: bool) -> None:
+    """A failed guard of a group cancels the others, unless it may be left out: then theirs count."""
+
+    class Broken(Gated):
+        async def detect(self, text: str, *, scope: Any = None) -> Verdict:
+            raise ValueError("down")
+
+    other = Gated(True, gate=None if lenient else anyio.Event())
+    broken = PIIDetector(id="b", detector=Broken(False), strategy="block", on_error="skip" if lenient else "stop")
+    with anyio.fail_after(10), pytest.raises(Tripwire) as caught:
+        await streamed([*deltas("one"), TextEnd()], side_by_side(asking("a", other), broken))
+    told = caught.value.info
+    if lenient:
+        assert (told.processor_id, other.ended) == ("a", ["judged"])
+    else:
+        assert (told.processor_id, told.metadata, other.ended) == ("b", {"kind": "guard_failed"}, ["cancelled"])

@@ -15,13 +15,14 @@ from typing import Any
 
 from procession.messages.chunks import Chunk, TextDelta, ToolCall
 from procession.messages.text.scan import Lane
-from procession.messages.text.spans import Region, Span, resolve
+from procession.messages.text.spans import Span, resolve
 from procession.processors.adapter import left_out
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.beside import watch_beside
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
+from procession.processors.judge import judged, look_and_report
 from procession.processors.nested_values import guarded_chunk
 from procession.processors.streamed_guard import note_before
 from procession.processors.text_blocks import TextBlocks
@@ -162,16 +163,17 @@ class GuardGroup:
         for id, block in ended:
             text = "".join(block.whole)
             strict: list[Span] = []
+            now: list[TextGuard] = []
             for guard in self.guards:
-                if guard.asks and not guard.enforces:
-                    with self._as(ctx, guard):
-                        watch_beside(ctx, partial(_judge, guard=guard, text=text), guard.timeout)
+                if not guard.asks or guard.enforces:
+                    now.append(guard)
                     continue
-                regions: list[Region] = []
                 with self._as(ctx, guard):
-                    regions = await within(guard.timeout, ctx, partial(_judge, ctx, guard, text))
-                if not guard.passes:
-                    strict += [span.replace(source=guard.id) for region in regions for span in region.members]
+                    watch_beside(ctx, partial(look_and_report, guard=guard, text=text), guard.timeout)
+            for judge in await judged(ctx, now, text):
+                with self._as(ctx, judge.guard):
+                    judge.tell(ctx, text)
+                strict += judge.spans()
             made = self._settle(ctx, block, pieces_of(text, resolve(strict)), id, out)
             self._note_passed(ctx, block)
             if made and self._strict:
@@ -303,16 +305,6 @@ class GuardGroup:
             told.add(guard.id)
         ctx.speak_for(self)
         ctx.violated = bool(told)
-
-
-async def _judge(ctx: OutputStreamContext, guard: TextGuard, text: str) -> list[Region]:
-    """
-    Return what *guard* finds in a whole block, reported where it changes nothing.
-    """
-    regions = await guard.regions_in(ctx, text)
-    if guard.passes and regions:
-        guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
-    return regions
 
 
 class _SparedLane:

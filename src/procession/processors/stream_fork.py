@@ -4,7 +4,7 @@ Branches of a stream chain: the arms of ``.parallel()`` and ``.branch()``, and h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from time import monotonic
 from typing import Any, cast
@@ -40,8 +40,9 @@ class ForkItem(Item):
 
     __slots__ = (
         "_all", "_arms", "_choose", "_concurrent", "_conditional", "_default", "_first", "_in_doubt",
-        "_merge", "_name", "_owed", "_passes", "_payload", "_pick", "_simple", "_skip", "_waits",
+        "_merge", "_name", "_owed", "_passes", "_payload", "_pick", "_simple", "_skip", "_waits", "asks_at_ends",
     )  # fmt: skip
+    asks_at_ends: bool
 
     def __init__(
         self,
@@ -61,6 +62,9 @@ class ForkItem(Item):
         self._default = default
         self._all = (*self._arms, default) if default is not None else self._arms
         super().__init__(is_async=True, holds=any(item.holds for arm in self._all for item in arm.items))
+        inner = [item for arm in self._all for item in arm.items]
+        self.asks_at_ends = any(item.asks or (isinstance(item, ForkItem) and item.asks_at_ends) for item in inner)
+        """Whether an arm asks somebody about what it holds back: it waits for that beside the others."""
         self._name = name
         self._payload = payload
         self._choose = choose
@@ -139,19 +143,21 @@ class ForkItem(Item):
         """
         Let the arms release, and put what comes of it together like any chunk.
         """
-        pieces: list[list[Chunk]] = []
-        verdicts: list[Tripwire] = []
-        failures: list[Exception] = []
-        for arm in self._all:
-            out: list[Chunk] = []
-            try:
-                await release_all(arm.items, coming, out)
-            except Tripwire as verdict:
-                verdicts.append(verdict)
-            except Exception as error:
-                failures.append(error)
-            pieces.append(out)
-        _decide(verdicts, failures)
+        pieces: list[list[Chunk]] = [[] for _ in self._all]
+        out_of = dict(zip(self._all, pieces, strict=True))
+        if self.asks_at_ends:
+            await self._together(self._all, lambda arm: release_all(arm.items, coming, out_of[arm]))
+        else:
+            verdicts: list[Tripwire] = []
+            failures: list[Exception] = []
+            for arm, out in out_of.items():
+                try:
+                    await release_all(arm.items, coming, out)
+                except Tripwire as verdict:
+                    verdicts.append(verdict)
+                except Exception as error:
+                    failures.append(error)
+            _decide(verdicts, failures)
         released: list[Chunk] = []
         for position in range(max((len(piece) for piece in pieces), default=0)):
             outputs = {
@@ -255,9 +261,11 @@ class ForkItem(Item):
         verdicts: list[Tripwire] = []
         failures: list[Exception] = []
         for arm in arms:
-            watch = Waited(self._run_arm(arm, chunk, sender, outputs, verdicts))
+            watch = Waited(self._run_arm(arm, chunk, sender, outputs))
             try:
                 await watch
+            except Tripwire as verdict:
+                verdicts.append(verdict)
             except Exception as error:
                 failures.append(error)
             self._concurrent = self._concurrent or (watch.suspended and len(arms) > 1)
@@ -266,25 +274,32 @@ class ForkItem(Item):
 
     async def _at_once(self, arms: Sequence[StreamArm], chunk: Chunk, sender: str | None) -> dict[str, Chunk | None]:
         outputs: dict[str, Chunk | None] = {}
+        await self._together(arms, lambda arm: self._run_arm(arm, chunk, sender, outputs))
+        return outputs
+
+    async def _together(
+        self, arms: Sequence[StreamArm], work: Callable[[StreamArm], Coroutine[Any, Any, None]]
+    ) -> None:
+        """
+        Do *work* for all *arms* at the same time; the first verdict or failure cancels the others (D27).
+        """
         verdicts: dict[str, Tripwire] = {}
         failures: dict[str, Exception] = {}
-
         waited = False
 
         async def one(arm: StreamArm) -> None:
             nonlocal waited
-            collected: list[Tripwire] = []
-            watch = Waited(self._run_arm(arm, chunk, sender, outputs, collected))
+            watch = Waited(work(arm))
             try:
                 await watch
+            except Tripwire as verdict:
+                verdicts[arm.step_id] = verdict
+                group.cancel_scope.cancel()
             except Exception as error:
                 failures[arm.step_id] = error
+                group.cancel_scope.cancel()
             finally:
                 waited = waited or watch.suspended
-            if collected:
-                verdicts[arm.step_id] = collected[0]
-            if collected or failures:
-                group.cancel_scope.cancel()
 
         async with anyio.create_task_group() as group:
             for arm in arms:
@@ -295,21 +310,12 @@ class ForkItem(Item):
             [verdicts[arm.step_id] for arm in arms if arm.step_id in verdicts],
             [failures[arm.step_id] for arm in arms if arm.step_id in failures],
         )
-        return outputs
 
     async def _run_arm(
-        self,
-        arm: StreamArm,
-        chunk: Chunk,
-        sender: str | None,
-        outputs: dict[str, Chunk | None],
-        verdicts: list[Tripwire],
+        self, arm: StreamArm, chunk: Chunk, sender: str | None, outputs: dict[str, Chunk | None]
     ) -> None:
         out: list[Chunk] = []
-        try:
-            await run_items(arm.items, 0, chunk, out, sender)
-        except Tripwire as verdict:
-            verdicts.append(verdict)
+        await run_items(arm.items, 0, chunk, out, sender)
         outputs[arm.step_id] = out[0] if out else None
 
     async def _joined(self, chunk: Chunk | None, outputs: dict[str, Chunk | None]) -> Chunk | None:
