@@ -72,6 +72,8 @@ def test_any_prompt_is_a_request(prompt: list[PromptMessage]) -> None:
     for block in blocks:
         for key in ("id", "tool_use_id"):
             assert re.fullmatch("[a-zA-Z0-9_-]+", block.get(key, "_"))
+    ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert len(ids) == len(set(ids))
     for message in messages:
         kinds = [block["type"] for block in message["content"]]
         assert kinds

@@ -244,6 +244,28 @@ def test_ids_stay_apart(ids: list[str]) -> None:
     assert len({block["id"] for block in made}) == len(ids)
 
 
+def test_ids_that_come_again_are_numbered() -> None:
+    """Calls of several steps that have one id are told apart, each with its result; what is kept stays as it was."""
+    step = (
+        assistant(PromptToolCall("call_0", "f", {}), PromptToolCall("call_1", "f", {})),
+        results(result("call_0"), result("call_1")),
+    )
+    pieces = [messages_piece(one) for one in (user("q"), *step, *step, *step)]
+    for _ in range(2):
+        blocks = [block for message in joined(pieces)[1] for block in message["content"]]
+        ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        assert ids == ["call_0", "call_1", "call_0-2", "call_1-2", "call_0-3", "call_1-3"]
+        assert [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"] == ids
+
+
+def test_files_in_results() -> None:
+    """A file that Anthropic does not take is named in the result, since the call has to be answered, and that is told."""
+    sound = {"type": "media", "data": "aGk=", "mediaType": "audio/wav"}
+    prompt = results(PromptToolResult("c", "f", {"type": "content", "value": [sound]}))
+    assert messages_of(prompt)[0]["content"][0]["content"] == [{"type": "text", "text": "[audio/wav]"}]
+    assert changes_in(prompt) == ["files in a tool's result that Anthropic does not take are only named"]
+
+
 def test_tools_of_anthropic_go_back_in_place() -> None:
     """What Anthropic ran itself goes back where it was said, with the very result."""
     found = [{"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "E=="}]

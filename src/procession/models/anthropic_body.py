@@ -182,7 +182,8 @@ def _tool_choice(choice: ToolChoice) -> dict[str, Any]:
 def _wish(schema: Any) -> str:
     if schema is None:
         return "Answer with one JSON object and nothing else."
-    return f"Answer with JSON that fits this JSON schema, and nothing else: {json.dumps(schema, ensure_ascii=False)}"
+    words = json.dumps(schema, ensure_ascii=False, default=str)
+    return f"Answer with JSON that fits this JSON schema, and nothing else: {words}"
 
 
 def _in_words(schema: Any) -> Mapping[str, Any]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
 
+from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.shapes import is_dict
@@ -38,6 +39,7 @@ _FOREIGN_THOUGHTS = {"type": "other", "message": "reasoning that is not Anthropi
 _LAST_THOUGHTS = {"type": "other", "message": "reasoning at the end of an assistant's turn is not sent"}
 _FOREIGN_TOOLS = {"type": "other", "message": "what tools of other providers did is not sent"}
 _FILES_LEFT_OUT = {"type": "other", "message": "files that a model made are not sent"}
+_RESULT_FILES = {"type": "other", "message": "files in a tool's result that Anthropic does not take are only named"}
 _SYSTEM_MOVED = {"type": "other", "message": "system messages between others are sent before them all"}
 
 
@@ -57,7 +59,7 @@ def messages_piece(message: PromptMessage) -> Piece:
     if message.role == "assistant":
         content = _assistant_blocks(message, changes)
     elif message.role == "tool":
-        content = [_result_block(part) for part in message.content if isinstance(part, PromptToolResult)]
+        content = [_result_block(part, changes) for part in message.content if isinstance(part, PromptToolResult)]
     else:
         content = [
             _text_block(part) if isinstance(part, TextPart) else _marked(file_block(part), part)
@@ -76,7 +78,7 @@ def joined(
 
     System entries come first, whatever stood before them.  Roles alternate: entries of one role are one message, in
     which the results of tools come first, since they must follow their calls.  No turn of an assistant ends with
-    reasoning, and the text of the last one with blanks: Anthropic refuses both.
+    reasoning, the text of the last one not with blanks, and no two calls have one id: Anthropic refuses all of it.
     """
     entries = [entry for piece in pieces for entry in piece.entries]
     changes: list[Mapping[str, Any]] = []
@@ -86,16 +88,17 @@ def joined(
     if len(entries) - first > len(said):
         changes.append(_SYSTEM_MOVED)
     messages = _turns(said)
-    ended = [_ended(turn) for turn in messages]
-    if any(after is not before for before, after in zip(messages, ended, strict=True)):
+    if any(turn["content"][-1]["type"] in _THOUGHTS for turn in messages):
         changes.append(_LAST_THOUGHTS)
-        messages = _turns([turn for turn in ended if turn["content"]])
+        messages = _turns([turn for turn in map(_ended, messages) if turn["content"]])
     if messages and messages[-1]["role"] == "assistant":
         messages[-1] = _without_last_blanks(messages[-1])
-    return system, messages, changes
+    return system, _with_own_ids(messages), changes
 
 
 def _turns(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    if all(before["role"] != after["role"] for before, after in pairwise(entries)):  # as those of an agent's steps do
+        return list(entries)
     turns: list[dict[str, Any]] = []
     for role, run in groupby(entries, key=itemgetter("role")):
         first, *more = run
@@ -113,11 +116,10 @@ def _comes_second(block: Mapping[str, Any]) -> bool:
 
 
 def _ended(turn: dict[str, Any]) -> dict[str, Any]:
-    content: list[dict[str, Any]] = turn["content"]
-    end = len(content)
-    while turn["role"] == "assistant" and end and content[end - 1]["type"] in _THOUGHTS:
-        end -= 1
-    return turn if end == len(content) else {**turn, "content": content[:end]}
+    content = list(turn["content"])
+    while content and content[-1]["type"] in _THOUGHTS:
+        content.pop()
+    return {**turn, "content": content}
 
 
 def _without_last_blanks(turn: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +127,41 @@ def _without_last_blanks(turn: dict[str, Any]) -> dict[str, Any]:
     if block["type"] != "text":
         return turn
     return {**turn, "content": [*before, {**block, "text": block["text"].rstrip()}]}
+
+
+def _with_own_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Number the ids of calls that come again, as those of servers do that count from nought in every answer.
+    """
+    calls = [
+        block["id"]
+        for message in messages
+        if message["role"] == "assistant"
+        for block in message["content"]
+        if block["type"] == "tool_use"
+    ]
+    if len(set(calls)) == len(calls):
+        return messages
+    seen: set[str] = set()
+    renamed: dict[str, str] = {}
+    for at, message in enumerate(messages):
+        for index, block in enumerate(message["content"]):
+            key = "id" if block["type"] == "tool_use" else "tool_use_id" if block["type"] == "tool_result" else None
+            if key is None:
+                continue
+            told = block[key]
+            if key == "id":
+                own, number = told, 1
+                while own in seen:
+                    own, number = f"{told}-{number + 1}", number + 1
+                seen.add(own)
+                renamed[told] = own
+            own = renamed.get(told, told)
+            if own != told:
+                content = [*messages[at]["content"]]
+                content[index] = {**block, key: own}
+                messages[at] = {**message, "content": content}
+    return messages
 
 
 # --- blocks ----------------------------------------------------------------------
@@ -220,11 +257,11 @@ def _server_result_block(result: PromptToolResult, call: PromptToolCall) -> dict
     return _marked(block, result)
 
 
-def _result_block(result: PromptToolResult) -> dict[str, Any]:
+def _result_block(result: PromptToolResult, changes: list[Mapping[str, Any]]) -> dict[str, Any]:
     kind, value = as_text(result.output.get("type")), result.output.get("value")
     content: str | list[dict[str, Any]]
     if kind == "content" and isinstance(value, (list, tuple)):
-        content = [made for entry in as_list(value) if (made := _content_block(entry)) is not None]
+        content = [made for entry in as_list(value) if (made := _content_block(entry, changes)) is not None]
     else:
         content = value if isinstance(value, str) and kind.endswith("text") else _json(value)
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _legal_id(result.tool_call_id), "content": content}
@@ -234,7 +271,7 @@ def _result_block(result: PromptToolResult) -> dict[str, Any]:
     return _marked(block, result)
 
 
-def _content_block(entry: Any) -> dict[str, Any] | None:
+def _content_block(entry: Any, changes: list[Mapping[str, Any]]) -> dict[str, Any] | None:
     """
     Return one part of what a tool answered: a text, an image or a document.
     """
@@ -248,7 +285,11 @@ def _content_block(entry: Any) -> dict[str, Any] | None:
         return {"type": "text", "text": _json(entry)}
     if not kind and as_text(part.get("type")).startswith("image"):
         kind = "image/*"
-    return file_block(FilePart(data, kind, part.get("filename")))
+    try:
+        return file_block(FilePart(data, kind, as_text(part.get("filename")) or None))
+    except InputError:  # the call was made and has to be answered
+        changes.append(_RESULT_FILES)
+        return {"type": "text", "text": f"[{kind or 'file'}]"}
 
 
 # --- what blocks have in common ----------------------------------------------------
