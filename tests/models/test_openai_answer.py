@@ -335,6 +335,18 @@ KEYS = [
     "reasoning",
     "type",
     "text",
+    "reasoning_details",
+    "thinking_blocks",
+    "thinking",
+    "signature",
+    "annotations",
+    "url_citation",
+    "images",
+    "image_url",
+    "function_call",
+    "extra_content",
+    "refusal",
+    "x_groq",
 ]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("stop")
 JSON = st.recursive(

@@ -15,8 +15,11 @@ from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.usage import Usage
+from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
-from procession.models.openai_prompt import chat_body, chat_piece
+from procession.models.openai_body import chat_body
+from procession.models.openai_chat import OPENAI
+from procession.models.openai_prompt import ChatPrompt
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -29,7 +32,7 @@ def body_of(**fields: Any) -> dict[str, Any]:
 
 def chat_messages(messages: list[PromptMessage]) -> list[dict[str, Any]]:
     """Return a prompt as Chat Completions' messages."""
-    return [entry for message in messages for entry in chat_piece(message).entries]
+    return [entry for message in messages for entry in ChatPrompt().piece(message).entries]
 
 
 def result(value: Any, kind: str = "json") -> PromptMessage:
@@ -81,10 +84,13 @@ def test_call_without_text() -> None:
     assert message["content"] is None
 
 
-def test_arguments_that_are_text_stay_as_they_are() -> None:
-    """Arguments that a model wrote wrongly go back as it wrote them."""
-    (message,) = chat_messages([PromptMessage("assistant", (PromptToolCall("c", "f", '{"a": tru'),))])
-    assert message["tool_calls"][0]["function"]["arguments"] == '{"a": tru'
+def test_arguments_that_a_model_wrote_wrongly() -> None:
+    """Arguments that are no JSON object go to OpenAI as the model wrote them, and to servers that parse them as JSON."""
+    wrong = PromptMessage("assistant", (PromptToolCall("c", "f", '{"a": tru'),))
+    own = ChatPrompt(dialect=dialect_of("openai", OPENAI, "gpt-4.1")).piece(wrong).entries[0]
+    (other,) = chat_messages([wrong])
+    assert own["tool_calls"][0]["function"]["arguments"] == '{"a": tru'
+    assert json.loads(other["tool_calls"][0]["function"]["arguments"]) == {"arguments": '{"a": tru'}
 
 
 def test_what_has_no_place_is_left_out() -> None:
@@ -173,10 +179,27 @@ def test_results_of_any_type(value: Any, text: str | None) -> None:
 
 
 def test_results_made_of_parts() -> None:
-    """The text of a result in parts is sent, and other parts are named."""
-    parts = [{"type": "text", "text": "See:"}, {"type": "media", "mediaType": "image/png", "data": "..."}]
-    (message,) = chat_messages([result(parts, "content")])
-    assert message["content"] == "See:\n[image/png]"
+    """The text of a result in parts is sent, its pictures follow as a user's, and what cannot be sent is named."""
+    parts = [
+        {"type": "text", "text": "See:"},
+        {"type": "media", "mediaType": "image/png", "data": "iVBORw=="},
+        {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+        {"type": "media", "mediaType": "application/zip", "data": "UEs="},
+        {"type": "new"},
+    ]
+    piece = ChatPrompt().piece(result(parts, "content"))
+    message, pictures = piece.entries
+    assert message["content"] == "See:\n[image/png]\n[image/png]\n[application/zip]\n[new]"
+    assert pictures == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "From the tool weather:"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw=="}},
+            {"type": "text", "text": "From the tool weather:"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        ],
+    }
+    assert piece.changes == ({"type": "other", "message": "files in what a tool answered are not sent"},)
 
 
 def test_settings_and_options() -> None:
@@ -223,7 +246,7 @@ def test_tools(choice: ToolChoice, expected: Any) -> None:
             "function": {
                 "name": "now",
                 "description": "",
-                "parameters": {"type": "object", "properties": {}},
+                "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
                 "strict": True,
             },
         },
@@ -253,7 +276,7 @@ def test_tools_that_a_provider_runs_are_left_out(choice: ToolChoice) -> None:
 
 def test_what_another_provider_signed_or_ran_is_reported() -> None:
     """It is left out, and a warning says so; what a server of the same format thought aloud never goes back, unreported."""
-    piece = chat_piece(
+    piece = ChatPrompt().piece(
         PromptMessage(
             "assistant",
             (
@@ -269,7 +292,7 @@ def test_what_another_provider_signed_or_ran_is_reported() -> None:
         "reasoning that another provider signed is not sent",
         "what tools of a provider did is not sent",
     ]
-    assert chat_piece(PromptMessage("assistant", (ReasoningPart("hm"), TextPart("So.")))).changes == ()
+    assert ChatPrompt().piece(PromptMessage("assistant", (ReasoningPart("hm"), TextPart("So.")))).changes == ()
 
 
 def test_structured_output() -> None:

@@ -25,9 +25,10 @@ from procession.messages.chunks import (
 )
 from procession.messages.parts import FilePart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
+from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolSpec
-from procession.models.openai_chat import OpenAIChatModel
-from procession.models.openai_prompt import chat_body
+from procession.models.openai_body import chat_body
+from procession.models.openai_chat import OPENAI, OpenAIChatModel
 from procession.models.openai_responses import OpenAIResponsesModel
 from procession.models.responses_body import responses_body
 from procession.models.responses_provider_tools import provider_chunks
@@ -96,7 +97,7 @@ def test_responses_request(item_ids: bool) -> None:
 
 def test_chat_request() -> None:
     """A request with all that there is in it is one that the SDK would send."""
-    CHAT.check(chat_body(conversation(), model="gpt-4.1", max_tokens_key="max_completion_tokens")[0])
+    CHAT.check(chat_body(conversation(), model="gpt-4.1", dialect=dialect_of("openai", OPENAI, "gpt-4.1"))[0])
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ WRONG_CHAT: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", WRONG_CHAT)
 def test_chat_check_finds_what_is_wrong(change: dict[str, Any]) -> None:
     """The check of a request fails for keys too many and for wrong shapes, however deep."""
-    body, _ = chat_body(ASK, model="gpt-4.1", max_tokens_key="max_completion_tokens")
+    body, _ = chat_body(ASK, model="gpt-4.1", dialect=dialect_of("openai", OPENAI, "gpt-4.1"))
     CHAT.check(body)
     with pytest.raises(ValidationError):
         CHAT.check({**body, **change})

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from procession.models.chat_dialects import StructuredOutput, dialect_of
 from procession.models.model import ModelRequest
 from procession.models.openai_answer import ChatAnswer
-from procession.models.openai_prompt import chat_body
+from procession.models.openai_body import chat_body
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class OpenAIChatModel(WireModel):
         max_retries: int = 2,
         http2: bool = False,
         system_role: Literal["system", "developer"] = "system",
-        structured_output: Literal["json_schema", "json_object"] = "json_schema",
+        structured_output: StructuredOutput | None = None,
         include_usage: bool = True,
         transport: Transport | None = None,
     ) -> None:
@@ -56,6 +57,7 @@ class OpenAIChatModel(WireModel):
         What every client takes is described at ``WireModel``.
 
         *structured_output* and *include_usage* are for servers that know no JSON schema, or refuse ``stream_options``.
+        How servers differ otherwise is known of those in ``chat_dialects``, by their address or by *provider*.
         """
         super().__init__(
             model,
@@ -70,7 +72,7 @@ class OpenAIChatModel(WireModel):
             transport=transport,
         )
         self._system_role = system_role
-        self._structured_output: Literal["json_schema", "json_object"] = structured_output
+        self._structured_output: StructuredOutput | None = structured_output
         self._include_usage = include_usage
 
     def prepare(self, request: ModelRequest, *, base_url: str, key: str | None) -> WireRequest:
@@ -82,7 +84,7 @@ class OpenAIChatModel(WireModel):
             model=self.model,
             provider=self.provider,
             system_role=self._system_role,
-            max_tokens_key="max_completion_tokens" if base_url.startswith(OPENAI) else "max_tokens",
+            dialect=dialect_of(self.provider, base_url, self.model),
             structured_output=self._structured_output,
             include_usage=self._include_usage,
         )
@@ -97,6 +99,7 @@ class OpenAIChatModel(WireModel):
         """
         return ChatAnswer(
             context.model,
+            provider=self.provider,
             headers=context.headers,
             secrets=context.secrets,
             request=context.request,

@@ -12,7 +12,7 @@ from procession.models.loose import as_mapping, as_text
 
 __all__ = ["CitedSources"]
 
-_SAME = ("type", "url", "file_id", "start_index", "end_index", "index")
+_SAME = ("url", "file_id", "start_index", "end_index", "index")
 
 
 class CitedSources:
@@ -35,7 +35,7 @@ class CitedSources:
         """
         kind = as_text(annotation.get("type"))
         told = as_mapping(annotation.get(kind)) or annotation  # Chat Completions put the fields one level down
-        key = (place, *(str(told.get(name)) for name in _SAME))
+        key = (place, kind, *(str(told.get(name)) for name in _SAME))
         if key in self._seen:
             return
         source = _source(kind, told, f"source-{len(self._seen) + 1}")

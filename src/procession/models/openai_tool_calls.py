@@ -19,7 +19,7 @@ __all__ = ["ToolCallParts"]
 
 
 class _Call:
-    __slots__ = ("id", "index", "name", "pieces", "server_id")
+    __slots__ = ("extra", "id", "index", "name", "pieces", "server_id")
 
     def __init__(self, index: int, server_id: str | None) -> None:
         self.index = index
@@ -27,6 +27,7 @@ class _Call:
         self.id = server_id or f"call-{new_id()}"
         self.name = ""
         self.pieces: list[str] = []
+        self.extra: Mapping[str, Any] = {}
 
     @property
     def text(self) -> str:
@@ -36,9 +37,12 @@ class _Call:
 class ToolCallParts:
     """
     Collects fragments and gives the calls once the answer is complete.
+
+    *provider* is the key under which what has to go back with a call is noted, such as Gemini's signature of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str = "openai") -> None:
+        self._provider = provider
         self._calls: list[_Call] = []
         self._latest: dict[int, _Call] = {}
 
@@ -55,6 +59,7 @@ class ToolCallParts:
         if not (name or args or server_id):
             return
         call = self._find(fragment.get("index"), server_id, name, args)
+        call.extra = as_mapping(fragment.get("extra_content")) or call.extra
         if name and not call.name:
             call.name = name
             yield ToolInputStart(call.id, name)
@@ -111,7 +116,9 @@ class ToolCallParts:
             if not call.name or (cut and (args is None or not text.lstrip().startswith("{"))):
                 dropped.append({"tool_call_id": call.id, "tool_name": call.name, "args_text": text})
                 continue
-            chunks += [ToolInputEnd(call.id), ToolCall(call.id, call.name, text if args is None else args)]
+            metadata = {self._provider: {"extra_content": call.extra}} if call.extra else None
+            asked = ToolCall(call.id, call.name, text if args is None else args, provider_metadata=metadata)
+            chunks += [ToolInputEnd(call.id), asked]
         return chunks, dropped
 
 

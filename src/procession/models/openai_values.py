@@ -17,10 +17,20 @@ from procession.messages.parts import FilePart, TextPart
 from procession.messages.value import Value
 from procession.models.loose import as_list, as_mapping, as_text
 
-__all__ = ["arguments_text", "base64_of", "fitting_id", "json_text", "result_parts", "url_of"]
+__all__ = [
+    "arguments_text",
+    "base64_of",
+    "fitting_id",
+    "is_json_object",
+    "json_text",
+    "nine_letters",
+    "result_parts",
+    "url_of",
+]
 
 _URLS = ("http://", "https://", "data:")
 _HASHED = 16
+_SHORT = 9
 
 
 def json_text(value: Any) -> str:
@@ -37,6 +47,16 @@ def arguments_text(args: Any) -> str:
     return args if isinstance(args, str) else json_text(args)
 
 
+def is_json_object(text: str) -> bool:
+    """
+    Tell whether *text* is a JSON object.
+    """
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def fitting_id(call_id: str, longest: int) -> str:
     """
     Return *call_id*, or where it has more than *longest* characters one that stands for it, always the same.
@@ -47,6 +67,18 @@ def fitting_id(call_id: str, longest: int) -> str:
     if len(call_id) <= longest:
         return call_id
     return f"{call_id[: longest - _HASHED - 1]}-{sha256(call_id.encode('utf-8', 'replace')).hexdigest()[:_HASHED]}"
+
+
+def nine_letters(call_id: str) -> str:
+    """
+    Return *call_id* if it has nine letters and digits, as Mistral wants it, else one that stands for it.
+
+    >>> nine_letters("abcDEF123"), len(nine_letters("call_1"))
+    ('abcDEF123', 9)
+    """
+    if len(call_id) == _SHORT and call_id.isascii() and call_id.isalnum():
+        return call_id
+    return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:_SHORT]
 
 
 def url_of(part: FilePart) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from procession.errors import ModelError
 from procession.messages.value import Value
 from procession.models.failures import failure_of
-from procession.models.loose import as_mapping
+from procession.models.loose import as_list, as_mapping
 
 __all__ = ["StreamFailures"]
 
@@ -39,6 +39,8 @@ class StreamFailures(Value):
         except (ValueError, RecursionError):
             payload = None
         if not isinstance(payload, dict):
+            if any(as_mapping(entry).get("error") for entry in as_list(payload)):  # Google's, at its OpenAI door
+                raise self.told(payload)
             raise self.told(f"the stream has an event that is no JSON object: {data[:200]}")
         return as_mapping(payload)
 
