@@ -15,7 +15,7 @@ from procession.errors import InputError, ModelError
 from procession.messages.chunks import Finish, ToolCall
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
-from procession.models.google import GOOGLE, GoogleModel
+from procession.models.google import GoogleModel
 from procession.models.model import LanguageModel, ModelRequest, ToolSpec
 from procession.testing.recorder import record
 from procession.tools.provider_tool import ProviderTool
@@ -81,7 +81,7 @@ async def test_environment_has_the_key(monkeypatch: pytest.MonkeyPatch, name: st
     monkeypatch.setenv(name, " k-2\n")
     request = await sent_by({})
     assert request.headers["x-goog-api-key"] == "k-2"
-    assert str(request.url) == f"{GOOGLE}/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+    assert str(request.url) == f"{GoogleModel.server.base_url}/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
 
 
 async def test_environment_has_the_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
 import httpx
 import pytest
+import trio
 from tests.models.wire import DONE, WireAnswer, delta, serving
+from trio.testing import MockClock
 
 from procession.errors import InputError, ModelError
 from procession.messages.chunks import Finish, TextDelta
 from procession.models.http import close_connections
 from procession.models.model import ModelRequest
 from procession.models.openai_chat import OpenAIChatModel
-from procession.testing.recorder import record
+from procession.testing.recorder import Recording, record
 
 ASK = ModelRequest(messages=())
 KEY = "sk-test-0123456789abcdef"
@@ -147,22 +149,35 @@ async def test_key_that_cannot_be_sent() -> None:
 async def test_server_that_falls_silent() -> None:
     """A silence longer than the read timeout ends the call, also in the middle of an answer."""
     async with serving(WireAnswer([delta(content="Hel"), anyio.Event()])) as server:
-        recording = await record(model_at(server.base_url, read_timeout=0.05).stream(ASK), catch=ModelError)
+        recording = await record(model_at(server.base_url, read_timeout=0.5).stream(ASK), catch=ModelError)
     assert recording.text == "Hel"
     assert isinstance(recording.error, ModelError)
     assert (recording.error.kind, recording.error.retryable) == ("timeout", True)
 
 
-async def test_timeout_of_the_whole_call() -> None:
+def test_timeout_of_the_whole_call() -> None:
     """The setting ``timeout`` ends a call that is never silent for long."""
-    sip = b": still thinking\n\n"
-    never = anyio.Event()
-    async with serving(WireAnswer([sip, delta(content="Hel"), sip, never])) as server:
-        request = ModelRequest(messages=(), settings={"timeout": 0.1})
-        recording = await record(model_at(server.base_url).stream(request), catch=ModelError)
+
+    class Sipping(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield delta(content="Hel")
+            while True:
+                yield b": still thinking\n\n"
+                await anyio.sleep(1)
+
+    model = answered_by(
+        lambda request: httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Sipping())
+    )
+
+    async def main() -> tuple[Recording[Any], float]:
+        begun = trio.current_time()
+        recording = await record(model.stream(ASK.replace(settings={"timeout": 7.5})), catch=ModelError)
+        return recording, trio.current_time() - begun
+
+    recording, seconds = trio.run(main, clock=MockClock(autojump_threshold=0))
     assert recording.text == "Hel"
     assert isinstance(recording.error, ModelError)
-    assert recording.error.kind == "timeout"
+    assert (recording.error.kind, seconds) == ("timeout", 7.5)
 
 
 async def test_cancelling_closes_the_connection() -> None:

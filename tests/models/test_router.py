@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from procession.errors import InputError
+from procession.errors import InputError, ModelError
 from procession.models.model import ModelRequest
 from procession.models.router import resolve_model
 from procession.testing.fake_model import FakeModel
@@ -23,14 +23,14 @@ async def sent_for(name: str, environ: dict[str, str], **options: Any) -> httpx.
         return httpx.Response(200, json={"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
 
     model = resolve_model(name, environ=environ, transport=httpx.MockTransport(answer), **options)
-    await record(model.stream(ModelRequest(messages=())))
+    await record(model.stream(ModelRequest(messages=())), catch=ModelError)  # the answer is not of every format
     return requests[0]
 
 
 @pytest.mark.parametrize(
     ("name", "environ", "url", "key", "model"),
     [
-        ("openai/gpt-5-mini", {"OPENAI_API_KEY": "k"}, "https://api.openai.com/v1", "k", "gpt-5-mini"),
+        ("openai-chat/gpt-5-mini", {"OPENAI_API_KEY": "k"}, "https://api.openai.com/v1", "k", "gpt-5-mini"),
         ("openai/m", {"OPENAI_BASE_URL": "http://here/v1"}, "http://here/v1", None, "m"),
         ("openrouter/a/b:free", {"OPENROUTER_API_KEY": "k"}, "https://openrouter.ai/api/v1", "k", "a/b:free"),
         ("ollama/qwen3:4b", {}, "http://localhost:11434/v1", None, "qwen3:4b"),
@@ -59,9 +59,23 @@ async def test_key_of_the_environment_is_for_its_server() -> None:
     """A key of the environment is not sent to a server that is named in code, nor to one whose name only begins alike."""
     environ = {"OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
     for url in ("http://code/v1", "https://api.openai.com/v1.elsewhere", "https://api.openai.com.elsewhere/v1"):
-        assert "authorization" not in (await sent_for("openai/m", environ, base_url=url)).headers
+        assert "authorization" not in (await sent_for("openai-chat/m", environ, base_url=url)).headers
     own = await sent_for("openrouter/a/b", environ, base_url="https://openrouter.ai/api/v1/")
     assert own.headers["authorization"] == "Bearer k"
+
+
+async def test_which_format_openai_is_spoken_to_in() -> None:
+    """OpenAI's own server is asked for Responses, one that stands in for it for Chat Completions; a name can insist."""
+    environ = {"OPENAI_API_KEY": "k"}
+    elsewhere = {"OPENAI_BASE_URL": "http://here/v1"}
+    for name, variables, path in (
+        ("openai/m", environ, "/v1/responses"),
+        ("openai/m", elsewhere, "/v1/chat/completions"),
+        ("openai-chat/m", environ, "/v1/chat/completions"),
+        ("openai-responses/m", elsewhere, "/v1/responses"),
+    ):
+        assert (await sent_for(name, variables)).url.path == path
+        assert resolve_model(name, environ=variables).id == "openai/m"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +83,8 @@ async def test_key_of_the_environment_is_for_its_server() -> None:
     [
         ("openai/gpt-5-mini", "OPENAI_API_KEY"),
         ("openrouter/a/b", "OPENROUTER_API_KEY"),
+        ("anthropic/claude", "ANTHROPIC_API_KEY"),
+        ("google/gemini", "GOOGLE_API_KEY"),
         ("opnai/gpt-5-mini", "did you mean 'openai/gpt-5-mini'"),
         ("nope/x", "write 'openai/gpt-5-mini'"),
         ("gpt-5-mini", "openai/gpt-5-mini"),

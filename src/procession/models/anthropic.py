@@ -11,6 +11,7 @@ from procession.models.anthropic_answer import MessagesAnswer
 from procession.models.anthropic_body import StructuredOutput, messages_body, options_of
 from procession.models.loose import as_list, as_text
 from procession.models.model import ModelRequest
+from procession.models.providers import PROVIDERS, Provider
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ class AnthropicModel(WireModel):
     'anthropic/claude-haiku-5-5'
     """
 
-    default_base_url: ClassVar[str] = "https://api.anthropic.com"
-    base_url_variable: ClassVar[str] = "ANTHROPIC_BASE_URL"
-    key_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_API_KEY",)
+    server: ClassVar[Provider] = PROVIDERS["anthropic"]
 
     def __init__(
         self,

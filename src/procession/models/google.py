@@ -12,12 +12,13 @@ from procession.errors import InputError
 from procession.models.google_answer import GoogleAnswer
 from procession.models.google_body import Schemas, google_body
 from procession.models.model import ModelRequest
+from procession.models.providers import PROVIDERS, Provider
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
 
-__all__ = ["GOOGLE", "GoogleModel"]
+__all__ = ["GoogleModel"]
 
 GOOGLE = "https://generativelanguage.googleapis.com/v1beta"
 _is_name = re.compile(r"(?:(?:models|tunedModels)/)?[A-Za-z0-9_][A-Za-z0-9._-]*").fullmatch
@@ -35,9 +36,7 @@ class GoogleModel(WireModel):
     'google/gemini-2.5-flash'
     """
 
-    default_base_url: ClassVar[str] = GOOGLE
-    base_url_variable: ClassVar[str] = "GOOGLE_BASE_URL"
-    key_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    server: ClassVar[Provider] = PROVIDERS["google"]
 
     def __init__(
         self,

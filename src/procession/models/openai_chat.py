@@ -11,14 +11,13 @@ from procession.models.chat_dialects import StructuredOutput, dialect_of
 from procession.models.model import ModelRequest
 from procession.models.openai_answer import ChatAnswer
 from procession.models.openai_body import chat_body
+from procession.models.providers import PROVIDERS, Provider
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
 
-__all__ = ["OPENAI", "OpenAIChatModel"]
-
-OPENAI = "https://api.openai.com/v1"
+__all__ = ["OpenAIChatModel"]
 
 
 class OpenAIChatModel(WireModel):
@@ -32,9 +31,7 @@ class OpenAIChatModel(WireModel):
     'local/qwen3'
     """
 
-    default_base_url: ClassVar[str] = OPENAI
-    base_url_variable: ClassVar[str] = "OPENAI_BASE_URL"
-    key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+    server: ClassVar[Provider] = PROVIDERS["openai-chat"]
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class OpenAIEmbedder:
         openai = PROVIDERS["openai"]
         server = address_of(self.id, openai, os.environ, base_url=self._base_url, api_key=self._api_key)
         key = server.api_key
-        encoding = self._encoding or ("base64" if server.base_url == openai.base_url else "float")
+        encoding = self._encoding or ("base64" if openai.is_at(server.base_url) else "float")
         async with post(
             f"{server.base_url}/embeddings",
             embeddings_body(texts, model=self.model, encoding=encoding, dimensions=self._asked, options=self._options),

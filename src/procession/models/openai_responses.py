@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from procession.models.model import ModelRequest
-from procession.models.openai_chat import OPENAI
+from procession.models.providers import PROVIDERS, Provider
 from procession.models.responses_answer import ResponsesAnswer
 from procession.models.responses_body import responses_body
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
@@ -30,9 +30,7 @@ class OpenAIResponsesModel(WireModel):
     'openai/gpt-5-mini'
     """
 
-    default_base_url: ClassVar[str] = OPENAI
-    base_url_variable: ClassVar[str] = "OPENAI_BASE_URL"
-    key_variables: ClassVar[tuple[str, ...]] = ("OPENAI_API_KEY",)
+    server: ClassVar[Provider] = PROVIDERS["openai-responses"]
 
     def __init__(
         self,

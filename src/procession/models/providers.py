@@ -27,6 +27,12 @@ class Provider(Value):
     elsewhere: str | None = None
     """The format of a server that stands in for it, where that is another one."""
 
+    def is_at(self, url: str) -> bool:
+        """
+        Whether *url* is an address of the provider's own server, and not one that only begins alike.
+        """
+        return f"{url}/".startswith(f"{self.base_url}/")
+
 
 class Address(Value):
     """
@@ -41,14 +47,32 @@ class Address(Value):
 _OPENAI = Provider("https://api.openai.com/v1", "OPENAI_BASE_URL", ("OPENAI_API_KEY",))
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": _OPENAI,
+    # Its own server speaks both; those that imitate it speak Chat Completions.
+    "openai": _OPENAI.replace(speaks="openai-responses", elsewhere="openai-chat"),
+    "openai-chat": _OPENAI,
+    "openai-responses": _OPENAI.replace(speaks="openai-responses"),
+    "anthropic": Provider(
+        "https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), speaks="anthropic"
+    ),
+    "google": Provider(
+        "https://generativelanguage.googleapis.com/v1beta",
+        "GOOGLE_BASE_URL",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        speaks="google",
+    ),
     "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_BASE_URL", ("OPENROUTER_API_KEY",)),
     "ollama": Provider("http://localhost:11434/v1", "OLLAMA_BASE_URL", ("OLLAMA_API_KEY",), needs_key=False),
 }
 
 
 def address_of(
-    name: str, provider: Provider, environ: Mapping[str, str], *, base_url: str | None, api_key: str | None
+    name: str,
+    provider: Provider,
+    environ: Mapping[str, str],
+    *,
+    base_url: str | None,
+    api_key: str | None,
+    give: str = "resolve_model",
 ) -> Address:
     """
     Return where the server of *provider* is and the key to it: as given, else as the environment says.
@@ -56,15 +80,17 @@ def address_of(
     A key of the environment goes to the server that the environment or the provider names, and to no server that was
     named in code.
 
-    Raises ``InputError`` that names the variable where the provider's own server needs a key and there is none.
+    Raises ``InputError`` that names the variable where the provider's own server needs a key and there is none; *give* is
+    what it could be given to.
     """
     told = environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
     url = (base_url or told or provider.base_url).rstrip("/")
-    own = url == provider.base_url
+    own = provider.is_at(url)
     key = (api_key or "").strip() or None
     if key is None and (base_url is None or own):
         key = next((found for variable in provider.key_variables if (found := environ.get(variable, "").strip())), None)
     if key is None and provider.needs_key and own:
-        other = f", or give the address of a server that needs none: {provider.base_url_variable}"
-        raise InputError(f"there is no key for {name}", hint=f"set {provider.key_variables[0]}{other}")
+        raise InputError(
+            f"there is no key for {name}", hint=f"set {provider.key_variables[0]}, or pass api_key=... to {give}"
+        )
     return Address(url, key, provider.speaks if own or provider.elsewhere is None else provider.elsewhere)

@@ -21,9 +21,15 @@ __all__ = ["CLIENTS", "resolve_model", "server_of"]
 
 CLIENTS = {
     "openai-chat": ("procession.models.openai_chat", "OpenAIChatModel"),
+    "openai-responses": ("procession.models.openai_responses", "OpenAIResponsesModel"),
+    "anthropic": ("procession.models.anthropic", "AnthropicModel"),
+    "google": ("procession.models.google", "GoogleModel"),
 }
 """Who speaks which format; a client is imported when a name first leads to it."""
-_FORMS = "'openai/gpt-5-mini', 'openrouter/<vendor>/<model>', 'ollama/<model>' or 'custom@<base URL>#<model>'"
+_FORMS = (
+    "'openai/gpt-5-mini', 'anthropic/<model>', 'google/<model>', 'openrouter/<vendor>/<model>', 'ollama/<model>' "
+    "or 'custom@<base URL>#<model>'"
+)
 
 
 def resolve_model(
@@ -56,7 +62,7 @@ def resolve_model(
     make: Any = getattr(import_module(module), client)
     resolved: LanguageModel = make(
         name,
-        provider=provider,
+        provider=provider.removesuffix("-chat").removesuffix("-responses"),
         base_url=address.base_url,
         api_key=address.api_key,
         transport=transport,

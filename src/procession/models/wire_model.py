@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from procession.errors import InputError
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import ModelRequest, ModelSettings
+from procession.models.providers import Provider, address_of
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
@@ -82,10 +82,8 @@ class WireModel(ABC):
     key, sends, tries again and reports.
     """
 
-    default_base_url: ClassVar[str]
-    base_url_variable: ClassVar[str]
-    key_variables: ClassVar[tuple[str, ...]]
-    """Variables of the environment, of which the first that is set has the key."""
+    server: ClassVar[Provider]
+    """Where the provider's server is, and which variables of the environment have its key."""
 
     def __init__(
         self,
@@ -146,8 +144,10 @@ class WireModel(ABC):
         """
         from procession.models.http import Timeouts, post
 
-        base_url = (self._base_url or os.environ.get(self.base_url_variable) or self.default_base_url).rstrip("/")
-        key = self._key(base_url)
+        address = address_of(
+            self.id, self.server, os.environ, base_url=self._base_url, api_key=self._api_key, give=type(self).__name__
+        )
+        base_url, key = address.base_url, address.api_key
         settings = request.settings or {}
         wire = self.prepare(request, base_url=base_url, key=key)
         secrets = (key,) if key else ()
@@ -175,23 +175,6 @@ class WireModel(ABC):
             for chunk in answer.finish():
                 yield chunk
             await reply.drain()
-
-    def _key(self, base_url: str) -> str | None:
-        if self._api_key is not None:
-            return self._api_key.strip()
-        own = f"{base_url}/".startswith(f"{self.default_base_url}/")
-        if self._base_url is not None and not own:
-            return None  # a provider's key is not for every server that speaks its language
-        for variable in self.key_variables:
-            key = os.environ.get(variable, "").strip()
-            if key:
-                return key
-        if own:
-            raise InputError(
-                f"there is no key for {self.id}",
-                hint=f"set {self.key_variables[0]}, or pass api_key=... to {type(self).__name__}",
-            )
-        return None
 
 
 def _seconds(settings: ModelSettings) -> float | None:
