@@ -18,8 +18,8 @@ from procession.messages.usage import Usage
 from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
 from procession.models.openai_body import chat_body
-from procession.models.openai_chat import OPENAI
 from procession.models.openai_prompt import ChatPrompt
+from procession.models.providers import PROVIDERS
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -87,7 +87,7 @@ def test_call_without_text() -> None:
 def test_arguments_that_a_model_wrote_wrongly() -> None:
     """Arguments that are no JSON object go to OpenAI as the model wrote them, and to servers that parse them as JSON."""
     wrong = PromptMessage("assistant", (PromptToolCall("c", "f", '{"a": tru'),))
-    own = ChatPrompt(dialect=dialect_of("openai", OPENAI, "gpt-4.1")).piece(wrong).entries[0]
+    own = ChatPrompt(dialect=dialect_of("openai", PROVIDERS["openai"].base_url, "gpt-4.1")).piece(wrong).entries[0]
     (other,) = chat_messages([wrong])
     assert own["tool_calls"][0]["function"]["arguments"] == '{"a": tru'
     assert json.loads(other["tool_calls"][0]["function"]["arguments"]) == {"arguments": '{"a": tru'}

@@ -28,8 +28,9 @@ from procession.messages.prompt import PromptMessage, PromptToolCall, PromptTool
 from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolSpec
 from procession.models.openai_body import chat_body
-from procession.models.openai_chat import OPENAI, OpenAIChatModel
+from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_responses import OpenAIResponsesModel
+from procession.models.providers import PROVIDERS
 from procession.models.responses_body import responses_body
 from procession.models.responses_provider_tools import provider_chunks
 from procession.testing.recorder import Recording, record
@@ -97,7 +98,11 @@ def test_responses_request(item_ids: bool) -> None:
 
 def test_chat_request() -> None:
     """A request with all that there is in it is one that the SDK would send."""
-    CHAT.check(chat_body(conversation(), model="gpt-4.1", dialect=dialect_of("openai", OPENAI, "gpt-4.1"))[0])
+    CHAT.check(
+        chat_body(
+            conversation(), model="gpt-4.1", dialect=dialect_of("openai", PROVIDERS["openai"].base_url, "gpt-4.1")
+        )[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ WRONG_CHAT: list[dict[str, Any]] = [
 @pytest.mark.parametrize("change", WRONG_CHAT)
 def test_chat_check_finds_what_is_wrong(change: dict[str, Any]) -> None:
     """The check of a request fails for keys too many and for wrong shapes, however deep."""
-    body, _ = chat_body(ASK, model="gpt-4.1", dialect=dialect_of("openai", OPENAI, "gpt-4.1"))
+    body, _ = chat_body(ASK, model="gpt-4.1", dialect=dialect_of("openai", PROVIDERS["openai"].base_url, "gpt-4.1"))
     CHAT.check(body)
     with pytest.raises(ValidationError):
         CHAT.check({**body, **change})
