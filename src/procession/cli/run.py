@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TextIO
 from rich.console import Console
 
 from procession.cli.lines import BadLine, Line, read_lines
+from procession.cli.model import model_of
 from procession.cli.progress import Meter
 from procession.cli.score import Scores, tasks_of
 from procession.cli.target import Target, load_target, workflow_of
@@ -25,8 +26,6 @@ from procession.cli.verdict import Judge, Verdict
 from procession.cli.window import sliding
 from procession.errors import InputError
 from procession.messages.value import Value
-from procession.models.model import LanguageModel
-from procession.models.router import resolve_model
 from procession.runtime.run import RunResult
 
 __all__ = ["Job", "Outcome", "exit_code", "run", "score_corpora"]
@@ -108,7 +107,7 @@ async def run(job: Job, console: Console) -> tuple[Outcome, Target]:
     """
     target = load_target(job.target)
     tasks = tasks_of(target)
-    judge = Judge(workflow_of(target, _model(job)))
+    judge = Judge(workflow_of(target, model_of(job.model, job.base_url)))
     outcome = Outcome(_corpus_of(target, job.input) or _name(job.input), judge, Scores(tasks), job.rows)
     with ExitStack() as stack:
         source = sys.stdin.buffer if job.input == "-" else stack.enter_context(_open(job.input))
@@ -162,14 +161,6 @@ async def _judge_all(source: BinaryIO, outcome: Outcome, concurrency: int, meter
     if sink is not None:
         sink.flush()
     outcome.seconds = time.perf_counter() - began
-
-
-def _model(job: Job) -> LanguageModel | None:
-    if job.model is None and job.base_url is None:
-        return None
-    if job.base_url is not None and (job.model is None or "/" not in job.model):
-        return resolve_model(f"custom@{job.base_url}" + (f"#{job.model}" if job.model else ""))
-    return resolve_model(job.model or "", base_url=job.base_url)
 
 
 def _corpora(target: Target) -> Mapping[str, Path]:

@@ -18,13 +18,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
 
+from procession.agents.agent import Agent
 from procession.errors import ProcessionError, TargetError, WorkflowDefinitionError
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
 from procession.steps.step import as_step
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["USUAL_NAMES", "Target", "load_target", "workflow_of"]
+__all__ = ["USUAL_NAMES", "Target", "agent_of", "load_target", "workflow_of"]
 
 USUAL_NAMES = ("pipeline", "workflow", "agent")
 """What is looked for where a target has no ``:name``, in this order."""
@@ -111,6 +112,23 @@ def workflow_of(target: Target, model: LanguageModel | None = None, *, inside: b
             hint="name a workflow, an agent, a step, a processor, or a function that returns one of them",
         ) from None
     return create_workflow(step.id, step.input_type).then(step).commit()
+
+
+def agent_of(target: Target, model: LanguageModel | None = None) -> Agent:
+    """
+    Return the agent that *target* is or makes: functions are called, with ``model=`` where one is given.
+
+    Raises ``TargetError`` for anything else.
+    """
+    thing = target.thing
+    if inspect.isroutine(thing):
+        thing = _called(target, thing, model)
+    if not isinstance(thing, Agent):
+        raise TargetError(
+            f"{target.text}: {target.name!r} is {type(thing).__name__!r}, no agent",
+            hint="name an agent; `procession graph` draws everything else",
+        )
+    return thing
 
 
 def _called(target: Target, function: Any, model: LanguageModel | None) -> Any:
