@@ -14,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class Terminal:
 @contextmanager
 def terminal(
     arguments: Sequence[object], *, cwd: Path, columns: int = 80, environ: Mapping[str, str] | None = None
-) -> Iterator[Terminal]:
+) -> Generator[Terminal]:
     """
     Run the command line in a terminal of this many columns, until the block is left.
     """
