@@ -13,6 +13,7 @@ from procession.agents.callbacks import Iteration
 from procession.agents.output import AgentStep
 from procession.errors import StepError
 from procession.messages.chunks import Chunk, Finish, StepFinish, StepStart, TextDelta
+from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.context import ToolContext
@@ -236,3 +237,22 @@ async def test_data_that_a_tool_writes(way: str) -> None:
     assert (seen.result.text, len(model.requests)) == ("Ask a doctor.", 1)
     assert kept_text(seen.chunks) == "Ask a doctor."
     assert [attempt.text for attempt in seen.result.rejected] == ["secret "]
+
+
+@both_ways
+@pytest.mark.parametrize("strategy", ["block", "redact", "filter", "warn"])
+@pytest.mark.parametrize("guard_first", [True, False])
+async def test_guards_look_at_an_answer_to_the_whole_turn(way: str, strategy: Any, guard_first: bool) -> None:
+    """An answer that ``process_output_result`` gives passes the text guards of the answer, wherever they stand."""
+    guard = RegexFilter(rules=[{"name": "who", "pattern": "doctor"}], strategy=strategy)
+    lists = [guard, at("process_output_result", instead)]
+    agent = Agent(
+        "parrot", model=FakeModel("Take ten."), output_processors=lists if guard_first else lists[::-1], max_processor_retries=1
+    )  # fmt: skip
+    result = (await ask(agent, way)).result
+    if strategy == "block":
+        assert (result.status, result.text, result.messages) == ("blocked", "", ())
+        assert result.tripwire is not None and result.tripwire.processor_id == guard.id
+        return
+    text = {"redact": "Ask a [REDACTED].", "filter": "[removed]", "warn": "Ask a doctor."}[strategy]
+    assert (result.status, result.text, [message.text for message in result.messages]) == ("completed", text, [text])

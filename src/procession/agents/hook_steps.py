@@ -14,6 +14,7 @@ from procession.agents.state import Attempt, LoopState
 from procession.agents.step_calls import refresh_calls
 from procession.agents.step_payload import StepPayload
 from procession.agents.structured.prompt import with_wish
+from procession.agents.structured_guards import guarded
 from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
 from procession.errors import ModelError
@@ -73,6 +74,9 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         return
     if state.guards is not None:  # there will be no model call for them to run beside
         await state.guards.check(state, run, path)
+    if hook is Hook.OUTPUT_RESULT:  # the last hook: those behind, and the stream's, do not see it any more
+        text, state.scope.replacement = state.scope.replacement, None
+        state.scope.replacement = await guarded(state, run, text, said=None, name="replace_response")
     if await answered(state) and hook is not Hook.INPUT and hook is not Hook.OUTPUT_RESULT:
         raise Bail(state)  # out of the step
 
