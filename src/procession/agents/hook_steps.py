@@ -210,7 +210,7 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
     if error is None:
         return state
     if state.step_number and state.pipelines.get(Hook.API_ERROR) is not None:
-        state.mark_border()
+        state.messages.append_border(state.response_id)
     payload = APIErrorPayload(
         state.messages,
         error=error,

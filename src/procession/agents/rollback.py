@@ -22,7 +22,8 @@ def ends_on_border(answer: Message) -> bool:
     Whether the next step of *answer* needs no border in front of it.
     """
     parts = answer.parts
-    return parts.length == 0 or isinstance(parts[-1], StepStartPart)
+    segment = parts.segment or parts.flat
+    return not segment or isinstance(segment[-1], StepStartPart)
 
 
 def without_attempt(before: Message | None, said: Sequence[Part], now: Message | None) -> Message | None:

@@ -11,7 +11,7 @@ from procession.agents.callbacks import tell_callback
 from procession.agents.collector import Collector
 from procession.agents.output import AgentStep
 from procession.agents.pipelines import Pipelines
-from procession.agents.rollback import ends_on_border, without_attempt
+from procession.agents.rollback import without_attempt
 from procession.agents.settings import RunSettings
 from procession.agents.structured.run import StructuredRun
 from procession.agents.suspended_call import Declined, SuspendedCall
@@ -21,7 +21,7 @@ from procession.ids import new_id
 from procession.messages.chunks import Chunk, ResponseMetadata, Start, ToolCall, TripwireInfo
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
-from procession.messages.parts import DataPart, Part, StepStartPart
+from procession.messages.parts import DataPart, Part
 from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_items
 from procession.messages.to_prompt import PromptBuilder
@@ -40,7 +40,6 @@ __all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState"]
 FEEDBACK_TAG = "processor-retry-feedback"
 NOTE_TAG = "iteration-feedback"
 _NO_OPTIONS: Mapping[str, Any] = {}
-_STEP_START: tuple[Part, ...] = (StepStartPart(),)
 
 
 class GuardsOut(Protocol):
@@ -283,7 +282,7 @@ class LoopState:
             if self.messages.system_messages is not self.system_seen:
                 self.messages.reset_untagged_system(self.system)
             if self.step_number and not self.retries and self.pipelines.looks_ahead:
-                self.mark_border()
+                self.messages.append_border(self.response_id)  # a hook looks before the model has answered
         if self.feedback is not None:
             self.messages.clear_system(FEEDBACK_TAG)
             self.messages.add_system(self.feedback, FEEDBACK_TAG)
@@ -308,14 +307,6 @@ class LoopState:
             number, steps = self.step_number, self.seen_steps()
             self.chain.begin(step_number=number, steps=steps, retry_count=self.retries, turn=self.turns)
         self.turns += 1
-
-    def mark_border(self) -> None:
-        """
-        Put the border between two steps into the answer now, where a hook looks before the model has answered.
-        """
-        answer = self.messages.get_by_id(self.response_id)
-        if answer is not None and self.messages.ends_with(answer) and not ends_on_border(answer):
-            self.messages.append_response(_STEP_START, message_id=self.response_id)
 
     def accept(self) -> None:
         """

@@ -62,11 +62,17 @@ class ResponseStore(PatchingStore):
             parts, so_far = (*segment, *parts), so_far.before  # a step is one segment, its border included
         self._put(position, combine.with_parts(known, so_far.extended(parts)), _ANSWER)
 
-    def ends_with(self, message: Message) -> bool:
+    def append_border(self, message_id: str) -> None:
         """
-        Tell whether *message* is the last one.
+        Put the border between two steps behind the answer *message_id*, where that is the last message and has none there.
         """
-        return self._length > 0 and self._items[self._length - 1] is message
+        last = self._length - 1
+        if last < 0 or self._items[last].id != message_id:
+            return
+        known = self._items[last]
+        segment = known.parts.segment or known.parts.flat
+        if segment and segment[-1].__class__ is not StepStartPart:
+            self._put(last, combine.with_parts(known, known.parts.extended((_STEP_START,))), _ANSWER)
 
     def restore_response(self, message_id: str, before: Message | None) -> None:
         """

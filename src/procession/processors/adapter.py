@@ -129,19 +129,22 @@ class HookCaller:
         Call the payload's hook in place: for processors whose hooks are all plain.
         """
         bound = self._bound.get(payload.hook)
-        if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
+        if bound is None:
+            return payload
+        method, _, context, passes, always, may_empty = bound
+        if passes is not None and passes(self.owner, payload):
             return payload
         version = payload.message_list.version
-        ctx = bound.context(payload, run.scope, self.owner)
+        ctx = context(payload, run.scope, self.owner)
         before = payload.fork() if self.skips else None
         try:
-            result = bound.method(ctx)
+            result = method(ctx)
             if result is not None and hasattr(result, "__await__"):
                 raise _not_awaited(result)
             if ctx.verdict is None:
-                if result is not None or ctx.drafts is not None or bound.always:
+                if result is not None or ctx.drafts is not None or always:
                     apply_result(ctx, payload, result)
-                elif bound.may_empty and payload.message_list.version != version:
+                elif may_empty and payload.message_list.version != version:
                     note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:
@@ -164,21 +167,24 @@ class HookCaller:
         Call the payload's hook, awaiting it where it is asynchronous.
         """
         bound = self._bound.get(payload.hook)
-        if bound is None or (bound.passes is not None and bound.passes(self.owner, payload)):
+        if bound is None:
+            return payload
+        method, is_async, context, passes, always, may_empty = bound
+        if passes is not None and passes(self.owner, payload):
             return payload
         version = payload.message_list.version
-        ctx = bound.context(payload, run.scope, self.owner)
+        ctx = context(payload, run.scope, self.owner)
         before = payload.fork() if self.skips else None
         try:
-            result = bound.method(ctx)
-            if bound.is_async:
+            result = method(ctx)
+            if is_async:
                 result = await result
             if result is not None and hasattr(result, "__await__"):
                 raise _not_awaited(result)
             if ctx.verdict is None:
-                if result is not None or ctx.drafts is not None or bound.always:
+                if result is not None or ctx.drafts is not None or always:
                     apply_result(ctx, payload, result)
-                elif bound.may_empty and payload.message_list.version != version:
+                elif may_empty and payload.message_list.version != version:
                     note_emptied(run.scope, payload.message_list, ctx.processor_id)
                 return payload
         except Exception as error:

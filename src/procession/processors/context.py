@@ -84,13 +84,9 @@ class HookContext(Generic[P]):
 
     hook: ClassVar[Hook]
 
-    # A context is made for every hook call, so what most calls leave alone stands on the class.
-    verdict: Signal | None = None
-    """What the hook decided, noted before it was raised (D12)."""
+    # A context is made for every hook call, so what most calls leave alone, and nobody asks for, stands on the class.
     violated: bool = False
     """Whether something was reported in this hook call."""
-    drafts: list[MessageDraft] | None = None
-    """The drafts, if the hook has asked for them."""
     shown: tuple[str, ...] = ()
     """The ids of the messages that they were made of."""
     _state: dict[str, Any] | None = None
@@ -98,6 +94,10 @@ class HookContext(Generic[P]):
     def __init__(self, payload: P, scope: RequestScope, owner: Any) -> None:
         self._payload = payload
         self._scope = scope
+        self.verdict: Signal | None = None
+        """What the hook decided, noted before it was raised (D12)."""
+        self.drafts: list[MessageDraft] | None = None
+        """The drafts, if the hook has asked for them."""
         self.owner = owner
         self.processor_id: str = owner.id
 

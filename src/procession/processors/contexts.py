@@ -189,7 +189,6 @@ class OutputStreamContext(HookContext[OutputStreamPayload]):
 
     def __init__(self, payload: OutputStreamPayload, scope: RequestScope, owner: Any) -> None:
         super().__init__(payload, scope, owner)
-        self.verdict = None  # asked after each chunk: what stands on the instance is found at once
         self._parts: list[Chunk] | None = None
         if getattr(owner, "uses_stream_parts", False):
             self._parts = scope.resources.setdefault(("stream_parts", owner.id), [])

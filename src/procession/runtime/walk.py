@@ -99,8 +99,15 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
     Do what :func:`walk` does and record only what fails, blocks or suspends.
     """
     for node in nodes:
-        if type(node) is Nested:
-            path = prefix + node.key
+        path = prefix + node.key
+        if type(node) is Leaf and node.mode == INLINE:
+            try:
+                value = node.function(value, run, path)
+                if node.is_async:
+                    value = await value
+            except BaseException as error:
+                return fail(run, node, path, error)
+        elif type(node) is Nested:
             try:
                 value = _left(node.plan, await _entered(node.plan, value, run, path, walk_quietly))
             except Exception as error:
@@ -111,15 +118,7 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
             value = await RUNNERS[node.kind](node, value, run, prefix, walk_quietly, False)
             if type(value) in STOPS:
                 return value
-        elif node.mode == INLINE:
-            try:
-                value = node.function(value, run, prefix + node.key)
-                if node.is_async:
-                    value = await value
-            except BaseException as error:
-                return fail(run, node, prefix + node.key, error)
         else:
-            path = prefix + node.key
             record = Record(node, path, 0.0)
             try:
                 value = await perform(node, run, record, value)
