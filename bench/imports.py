@@ -15,7 +15,7 @@ from bench.harness import Bench, Effort, Round, Row, Time, row
 __all__ = ["benches"]
 
 BASE = "import pydantic, anyio; pydantic.BaseModel"
-HEAVY = ("dbos", "httpx", "httpx_sse", "networkx", "rich", "sqlalchemy", "structlog", "termaid", "typer")
+HEAVY = ("dbos", "httpx", "networkx", "rich", "sqlalchemy", "structlog", "termaid", "typer")
 """What an import of the library must leave alone."""
 
 FIRST_RUN = """

@@ -41,7 +41,7 @@ PUBLIC = [
 ]
 
 # Slow to import, or optional: each is loaded by whoever uses it first.
-LAZY = ("dbos", "httpx", "httpx_sse", "networkx", "rich", "sqlalchemy", "structlog", "typer")
+LAZY = ("dbos", "httpx", "networkx", "rich", "sqlalchemy", "structlog", "typer")
 
 
 def python(program: str) -> str:

@@ -24,6 +24,8 @@ _SECRET_NAMES = re.compile(r"(?i)^(?:.*[-_])?(?:authorization|api[-_]?key|cookie
 _TRANSIENT = re.compile(r"(?i)rate.?limit|overload|unavailable|timeout|capacity|server.?error|internal")
 """What providers call errors that pass, where they give no status."""
 _LONGEST_BODY = 4_000
+_DEEPEST = 20
+"""How deep an error's body is shown: who nests a thousand lists has nothing to say."""
 
 
 def kind_of(status: int | None) -> ModelErrorKind:
@@ -41,7 +43,7 @@ def kind_of(status: int | None) -> ModelErrorKind:
         return "timeout"
     if status >= 500:
         return "unavailable"
-    return "rejected" if status >= 400 else "other"
+    return "rejected" if status >= 300 else "other"
 
 
 def is_retryable(status: int | None) -> bool:
@@ -51,9 +53,11 @@ def is_retryable(status: int | None) -> bool:
     return status is not None and (status in (408, 409, 425, 429) or status >= 500)
 
 
-def scrub(value: Any, *, secrets: tuple[str, ...] = ()) -> Any:
+def scrub(value: Any, *, secrets: tuple[str, ...] = (), depth: int = _DEEPEST) -> Any:
     """
     Return *value* (text, or what JSON can say) without keys: those in *secrets* and those that look like one.
+
+    What lies deeper than *depth* lists and mappings is left out.
 
     >>> scrub({"error": "Incorrect API key provided: sk-live-1234567890"})
     {'error': 'Incorrect API key provided: [redacted]'}
@@ -62,13 +66,17 @@ def scrub(value: Any, *, secrets: tuple[str, ...] = ()) -> Any:
         for secret in secrets:
             value = value.replace(secret, "[redacted]") if secret else value
         return _KEYS.sub("[redacted]", value)
+    if isinstance(value, (Mapping, list, tuple)) and depth <= 0:
+        return "[...]"
     if isinstance(value, Mapping):
         return {
-            key: "[redacted]" if _SECRET_NAMES.match(str(key)) and entry else scrub(entry, secrets=secrets)
+            key: "[redacted]"
+            if _SECRET_NAMES.match(str(key)) and entry
+            else scrub(entry, secrets=secrets, depth=depth - 1)
             for key, entry in as_mapping(value).items()
         }
     if isinstance(value, (list, tuple)):
-        return [scrub(entry, secrets=secrets) for entry in as_list(value)]
+        return [scrub(entry, secrets=secrets, depth=depth - 1) for entry in as_list(value)]
     return value
 
 
@@ -92,7 +100,7 @@ def failure_of(
         body = next((entry for entry in entries if entry.get("error")), repr(as_list(body)))
     told = as_mapping(body).get("error") or body
     message, code = _told(told)
-    if status is None and isinstance(code, int):
+    if status is None and isinstance(code, int) and 100 <= code <= 599:
         status = code
     if isinstance(code, int) and isinstance(as_mapping(told).get("status"), str):
         code = as_mapping(told)["status"]  # Google's word for it
@@ -107,7 +115,7 @@ def failure_of(
         request_id=headers.get("x-request-id") or headers.get("request-id"),
         body=as_mapping(body) or str(body or ""),
         headers=scrub(headers) or None,
-        hint=_hint(status),
+        hint=_hint(status, headers),
     )
 
 
@@ -117,14 +125,19 @@ def _told(told: Any) -> tuple[str, Any]:
     fields = as_mapping(told)
     message = fields.get("message") or fields.get("detail") or ""
     code = fields.get("code")
-    if isinstance(code, str) and code.isdecimal():
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
     return str(message)[:500], code if code is not None else fields.get("type")
 
 
-def _hint(status: int | None) -> str | None:
+def _hint(status: int | None, headers: Mapping[str, str]) -> str | None:
     if status in (401, 403):
         return "check the key and what it is allowed to use"
     if status == 404:
         return "check the model's name and the base URL, which usually ends in /v1"
+    if status is not None and 300 <= status < 400:
+        place = scrub(headers.get("location", ""))[:200] or "another address"
+        return f"redirects are not followed: the server names {place}; is it the base URL?"
+    if status is not None and 200 < status < 300:
+        return "an answer has status 200: check the base URL"
     return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import CancelScope, current_time, move_on_after
@@ -17,19 +18,24 @@ from anyio.lowlevel import RunVar
 
 from procession.errors import InputError, ModelError, ModelErrorKind
 from procession.messages.value import Value
+from procession.models.body import AnswerBody
+from procession.models.compression import ACCEPTED, Unpacker
 from procession.models.failures import failure_of, scrub
 from procession.models.retries import with_retries
-from procession.models.sse import Event, events_of
+from procession.models.sse import Event
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Answer", "Event", "Timeouts", "Transport", "close_connections", "post", "replaying"]
+__all__ = ["Answer", "Timeouts", "Transport", "close_connections", "post", "replaying"]
 
 _LARGEST_ERROR = 65_536
+_LONGEST_QUOTE = 300
+_BELOW_HTTPX = ("h2", "hpack", "hyperframe", "h11", "httpcore")
 _PATIENCE = 1_000
 _DRAIN = 0.1
 """Seconds that a server has to end a stream that is over, so that its connection can be used again."""
+_SURROUNDINGS = "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR in the environment"
 
 
 class Transport(Protocol):
@@ -62,7 +68,7 @@ class Answer:
     A server's answer: its headers, and the events of its stream, as they come.
 
     A body of plain JSON is one event.  Iterating raises ``ModelError`` of kind ``stream`` where the connection
-    breaks, ``timeout`` where nothing comes in time.
+    breaks or an event does not end, ``timeout`` where nothing comes in time.
     """
 
     def __init__(self, response: httpx.Response, *, model: str, secrets: tuple[str, ...], deadline: float | None):
@@ -72,6 +78,9 @@ class Answer:
         self._model = model
         self._secrets = secrets
         self._deadline = deadline
+        # Not httpx's own unpacking, which knows no bounds; what a mock transport made has been unpacked already.
+        self._is_read = response.is_stream_consumed
+        self._pieces = response.aiter_bytes() if self._is_read else response.aiter_raw()
         self._source = self._read()
 
     def __aiter__(self) -> Answer:
@@ -101,10 +110,11 @@ class Answer:
             await self._response.aclose()
         # httpx reads through a chain of generators, of which closing the first leaves the others open, to be
         # complained about on trio.  A read that fails ends them all, and so does the end of a stream from memory.
-        with suppress(ModelError, StopAsyncIteration), CancelScope(shield=True) as scope:
-            scope.cancel()
-            for _ in range(_PATIENCE):
-                await anext(self._source)
+        for generator in (self._source, self._pieces):
+            with suppress(Exception), CancelScope(shield=True) as scope:
+                scope.cancel()
+                for _ in range(_PATIENCE):
+                    await anext(generator)
 
     async def refusal(self) -> ModelError:
         """
@@ -122,20 +132,27 @@ class Answer:
     async def _read_error(self) -> AsyncGenerator[Event, None]:
         text = bytearray()
         with _failures_as_model_errors(self._model, reading=True):
-            async for piece in self._response.aiter_bytes():
-                text += piece
+            unpacker = self._unpacker()
+            async for piece in self._pieces:
+                text += unpacker.feed(piece)[:_LARGEST_ERROR]
                 if len(text) > _LARGEST_ERROR:
                     yield Event(text.decode("utf-8", "replace"))
             yield Event(text.decode("utf-8", "replace"))
 
     async def _read(self) -> AsyncGenerator[Event, None]:
-        response = self._response
-        # Streams are UTF-8 whatever a server declares, with or without a byte order mark.
-        response.encoding = "utf-8-sig"
+        unpacker = self._unpacker()
+        body = AnswerBody(self._response.headers.get("content-type", ""), model=self._model)
         with _failures_as_model_errors(self._model, reading=True):
-            kind = response.headers.get("content-type", "")
-            async for event in events_of(response.aiter_text(), content_type=kind, model=self._model):
-                yield event
+            async for piece in self._pieces:
+                for event in body.feed(unpacker.feed(piece)):
+                    yield event
+        for event in body.end():
+            yield event
+
+    def _unpacker(self) -> Unpacker:
+        told = self._response.headers.get_list("content-encoding", split_commas=True)
+        return Unpacker([] if self._is_read else told, model=self._model)
+>>>>>>> 5ac4ed3 (Answers are read within bounds: events, bodies, compression, headers; redirects, cookies and surroundings that cannot be used)
 
 
 @asynccontextmanager
@@ -164,10 +181,22 @@ async def post(
     client = await _client(transport, http2)
     timeout = httpx.Timeout(timeouts.read, connect=timeouts.connect, pool=None)
 
+    async def sent() -> httpx.Response:
+        with _failures_as_model_errors(model, reading=False), CancelScope() as patience:
+
+            async def watch(event: str, _: Mapping[str, Any]) -> None:
+                # A server that sends its headers byte by byte is never silent; they count as one thing to wait for.
+                if timeouts.read is not None and event.endswith("receive_response_headers.started"):
+                    patience.deadline = current_time() + timeouts.read
+
+            request = client.build_request(
+                "POST", url, content=content, headers=dict(headers), timeout=timeout, extensions={"trace": watch}
+            )
+            return await client.send(request, stream=True)
+        raise _silent(model)
+
     async def opened() -> Answer:
-        with _failures_as_model_errors(model, reading=False):
-            request = client.build_request("POST", url, content=content, headers=dict(headers), timeout=timeout)
-            response = await client.send(request, stream=True)
+        response = await sent()
         answer = Answer(response, model=model, secrets=secrets, deadline=deadline)
         if response.status_code == 200:
             return answer
@@ -217,7 +246,9 @@ class _failures_as_model_errors:
             return
         import httpx
 
-        if isinstance(error, (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError)):
+        # httpx lets some errors of the libraries below it through: those of h2, for one.
+        below = type(error).__module__.partition(".")[0] in _BELOW_HTTPX
+        if below or isinstance(error, (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError)):
             # A key that is no ASCII is quoted by the exception that it causes.
             raise self._translated(error) from (None if isinstance(error, UnicodeError) else error)
 
@@ -225,7 +256,8 @@ class _failures_as_model_errors:
         import httpx
 
         what: ModelErrorKind
-        told, hint, retryable = str(error) or type(error).__name__, None, True
+        # What broke the protocol is quoted, at any length, and may quote the request.
+        told, hint, retryable = scrub(str(error))[:_LONGEST_QUOTE] or type(error).__name__, None, True
         if isinstance(error, httpx.TimeoutException):
             what = "timeout"
             told = "no connection in time" if isinstance(error, httpx.ConnectTimeout) else "the server fell silent"
@@ -240,6 +272,10 @@ class _failures_as_model_errors:
         else:
             what = "unavailable"
         return ModelError(f"{self._model}: {told}", kind=what, retryable=retryable, hint=hint)
+
+
+def _silent(model: str) -> ModelError:
+    return ModelError(f"{model}: the server fell silent", kind="timeout", retryable=True)
 
 
 def _late(model: str) -> ModelError:
@@ -289,11 +325,16 @@ async def _client(transport: Transport | None, http2: bool) -> httpx.AsyncClient
             client = httpx.AsyncClient(
                 transport=port,
                 http2=http2,
-                headers={"user-agent": "procession"},
+                headers={"user-agent": "procession", "accept-encoding": ACCEPTED},
+                # Calls share connections, and nothing else: a cookie set for one key is not sent with another.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
             )
         except ImportError as error:
-            raise InputError("HTTP/2 needs a package", hint="pip install 'procession[http2]'") from error
+            needed = "HTTP/2 needs a package" if http2 else f"the proxy cannot be used: {error}"
+            raise InputError(needed, hint="pip install 'procession[http2]'" if http2 else _SURROUNDINGS) from error
+        except (OSError, ValueError, httpx.InvalidURL) as error:
+            raise InputError(f"no connection can be made: {error}", hint=_SURROUNDINGS) from error
         found = pool.clients[id(transport), http2] = (transport, client)  # holding the transport keeps its id its own
     return found[1]
 

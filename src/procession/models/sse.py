@@ -1,20 +1,21 @@
 """
-What a server's answer is made of: events, or one body of JSON, whatever its headers call it.
+Server-sent events, from bytes that may be cut anywhere.  No network, and no more memory than one event may take.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, ClassVar
+from collections.abc import Iterator
 
+from procession.errors import ModelError
 from procession.messages.value import Value
-from procession.models.failures import failure_of
 
-__all__ = ["Event", "events_of"]
+__all__ = ["LARGEST_EVENT", "Event", "EventDecoder"]
 
-_FIELDS = frozenset(":deir")
-"""How the lines of an event stream begin: comments, ``data``, ``event``, ``id``, ``retry``."""
+LARGEST_EVENT = 64 * 1024 * 1024
+"""
+Bytes that may come without an event being complete.  Pictures are sent inside of events, and vectors by the thousand.
+"""
 
 
 class Event(Value):
@@ -26,64 +27,94 @@ class Event(Value):
     name: str = "message"
 
 
-async def events_of(texts: AsyncIterator[str], *, content_type: str, model: str) -> AsyncGenerator[Event, None]:
-    """
-    Yield the events of an answer whose body comes as *texts*; JSON without events is one.
+class EventDecoder:
+    r"""
+    Takes a stream as its pieces come, and gives each event with the piece that completes it.
 
-    What it is, its first character says: servers stream what they call JSON, plain text or a web page, and send one
-    object where they said that they would stream.  The end of the stream ends its last event, if that is complete.
+    Lines end with LF, CR LF or CR, and nowhere else; what is no UTF-8 is replaced, and an event without data is none.
 
-    Raises ``ModelError`` for a web page.
-    """
-    head = ""
-    async for text in texts:
-        head = text.lstrip()
-        if head:
-            break
-    kind = content_type.partition(";")[0].strip().lower()
-    if head.startswith("<"):
-        async for _ in texts:  # whoever reads half a body leaves its generators behind
-            pass
-        raise failure_of("the server sent a web page instead of an answer", model=model, kind="rejected")
-    if head.startswith(("{", "[")) or (kind.endswith("json") and not _FIELDS.issuperset(head[:1])):
-        yield Event("".join([head, *[text async for text in texts]]))
-        return
-    from httpx_sse import EventSource
-
-    body: Any = _Body(head, texts)
-    async for event in EventSource(body).aiter_sse():
-        if not body.ended or _is_whole(event.data):
-            yield Event(event.data, event.event)
-
-
-class _Body:
-    """
-    What httpx-sse reads of a response.
+    >>> decoder = EventDecoder("local/m")
+    >>> [*decoder.feed(b"event: greeting\r\nda"), *decoder.feed(b"ta: Hello\r\n\r")]
+    [Event(data='Hello', name='greeting')]
     """
 
-    headers: ClassVar[dict[str, str]] = {"content-type": "text/event-stream"}
+    __slots__ = ("_after_cr", "_data", "_held", "_largest", "_model", "_name", "_rest", "_taken")
 
-    def __init__(self, head: str, texts: AsyncIterator[str]) -> None:
-        self.ended = False
-        self._head = head
-        self._texts = texts
-
-    async def aiter_text(self) -> AsyncGenerator[str, None]:
+    def __init__(self, model: str, *, largest: int = LARGEST_EVENT) -> None:
         """
-        Yield the text of the body, and then what ends an event that nothing else ended.
+        *model* is named in errors, and *largest* is how many bytes may come without an event being complete.
         """
-        if self._head:
-            yield self._head
-        async for text in self._texts:
-            yield text
-        self.ended = True
-        yield "\n\n"
+        self._model = model
+        self._largest = largest
+        self._after_cr = False
+        self._rest: list[bytes] = []
+        self._held = 0
+        self._data: list[bytes] = []
+        self._name = b""
+        self._taken = 0
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """
+        Yield the events that *piece* completes.
+
+        Raises ``ModelError`` of kind ``stream`` where an event does not end.
+        """
+        if self._after_cr and piece:
+            piece = piece.removeprefix(b"\n")  # the other half of a CR LF
+            self._after_cr = False
+        if b"\r" in piece:
+            self._after_cr = piece.endswith(b"\r")
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            self._rest.append(lines[0])
+            lines[0] = b"".join(self._rest)  # once for each line, however many pieces it came in
+            self._rest.clear()
+            self._held = 0
+        if rest:
+            self._rest.append(rest)
+            self._held += len(rest)
+        for line in lines:
+            self._taken += len(line) + 1
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif line:
+                self._field(line)
+            else:
+                if self._data:
+                    self._check(self._taken)
+                    yield self._event()
+                self._name = b""
+        self._check(self._taken + self._held)
+
+    def end(self) -> Iterator[Event]:
+        """
+        Yield the event that the stream ended in, if it was not cut: if its data is JSON, or ``[DONE]``.
+        """
+        return (event for event in self.feed(b"\n\n") if _is_whole(event.data))
+
+    def _field(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == b"data":  # without a colon
+            self._data.append(value)
+        elif field == b"event":
+            self._name = value.removeprefix(b" ")
+
+    def _event(self) -> Event:
+        data = b"\n".join(self._data).decode("utf-8", "replace")
+        self._data.clear()
+        self._taken = 0
+        return Event(data, self._name.decode("utf-8", "replace") or "message")
+
+    def _check(self, size: int) -> None:
+        if size > self._largest:
+            raise ModelError(
+                f"{self._model}: an event of the stream is larger than {self._largest:,} bytes, or does not end",
+                kind="stream",
+            )
 
 
 def _is_whole(data: str) -> bool:
-    """
-    Return whether an event that the stream did not end itself was not cut.
-    """
     if data.strip() == "[DONE]":
         return True
     try:
