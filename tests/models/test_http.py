@@ -27,7 +27,8 @@ KEY = "sk-test-0123456789abcdef"
 
 def model_at(base_url: str, **options: Any) -> OpenAIChatModel:
     """Return a model of the test's own server."""
-    return OpenAIChatModel("m", base_url=base_url, api_key=KEY, provider="local", **{"max_retries": 0, **options})
+    options.setdefault("max_retries", 0)
+    return OpenAIChatModel("m", base_url=base_url, api_key=KEY, provider="local", **options)
 
 
 def answered_by(answer: Callable[[httpx.Request], httpx.Response], **options: Any) -> OpenAIChatModel:

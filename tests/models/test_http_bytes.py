@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -180,7 +180,7 @@ async def test_protocol_errors_in_the_middle(frames: bytes, size: int) -> None:
 def test_any_bytes_in_an_answer(backend: str, packets: list[bytes], status: int, kind: str) -> None:
     """Bytes that may be no events, and events that may be no answer."""
 
-    async def pieces() -> Any:
+    async def pieces() -> AsyncIterator[bytes]:
         for packet in packets:
             yield packet
 

@@ -208,6 +208,7 @@ async def test_bomb_in_a_bomb(status: int) -> None:
 async def dawdling(begin: bytes, sip: bytes, **settings: Any) -> ModelError:
     """Return how a call ends whose server sends something again and again, well before its time is over."""
     over = anyio.Event()
+    recordings: list[Recording[Any]] = []
 
     async def serve(stream: anyio.abc.SocketStream) -> None:
         async with stream:
@@ -228,10 +229,10 @@ async def dawdling(begin: bytes, sip: bytes, **settings: Any) -> ModelError:
             model = OpenAIChatModel(
                 "m", base_url=f"http://127.0.0.1:{port}", provider="local", max_retries=0, read_timeout=read_timeout
             )
-            recording = await record(model.stream(ASK.replace(settings=settings)), catch=ModelError)
+            recordings.append(await record(model.stream(ASK.replace(settings=settings)), catch=ModelError))
             await over.wait()
             group.cancel_scope.cancel()
-    return failure(recording)
+    return failure(recordings[0])
 
 
 async def test_headers_byte_by_byte() -> None:

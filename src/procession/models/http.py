@@ -152,7 +152,6 @@ class Answer:
     def _unpacker(self) -> Unpacker:
         told = self._response.headers.get_list("content-encoding", split_commas=True)
         return Unpacker([] if self._is_read else told, model=self._model)
->>>>>>> 5ac4ed3 (Answers are read within bounds: events, bodies, compression, headers; redirects, cookies and surroundings that cannot be used)
 
 
 @asynccontextmanager
