@@ -196,6 +196,12 @@ def test_call_that_the_server_calls_incomplete() -> None:
     assert calls_of(chunks_of(*streamed([cut], end=end))) == []
 
 
+def test_incomplete_for_no_reason() -> None:
+    """An answer that is cut, and does not say why, was cut for its length: it is not gone on with."""
+    finish = finish_of(chunks_of(*streamed([message("Once")], end=response("incomplete", [message("Once")]))))
+    assert (finish.reason, finish.raw_reason) == ("length", "incomplete")
+
+
 def test_empty_answer() -> None:
     """A model may say nothing."""
     assert [chunk.type for chunk in chunks_of(DONE)] == ["response-metadata", "finish"]

@@ -16,15 +16,21 @@ from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.messages.chunks import ReasoningDelta, TextDelta, ToolResult
 from procession.models.anthropic import AnthropicModel
+from procession.models.anthropic import AnthropicModel
+from procession.models.google import GoogleModel
 from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_embedder import OpenAIEmbedder
 from procession.models.openai_embeddings import Encoding
+from procession.models.openai_responses import OpenAIResponsesModel
 from procession.models.wire_model import WireModel
 from procession.testing.recorder import record
 from procession.tools.tool import tool
 
 CLIENTS: dict[str, tuple[str, Callable[..., WireModel]]] = {
     "chat": ("/v1", partial(OpenAIChatModel, "gpt-5-mini")),
+    "responses": ("/v1", partial(OpenAIResponsesModel, "gpt-5-mini")),
+    "anthropic": ("/v1", partial(AnthropicModel, "claude-sonnet-4-5")),
+    "google": ("/v1beta", partial(GoogleModel, "gemini-2.5-flash")),
     "messages": ("", partial(AnthropicModel, "claude-sonnet-5-5")),
 }
 """Where the server answers each of our clients."""

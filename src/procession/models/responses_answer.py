@@ -125,7 +125,7 @@ class ResponsesAnswer:
         yield from calls
         reason: FinishReason = "stop"
         if self._status == "incomplete":
-            reason = _INCOMPLETE.get(self._reason or "", "other")
+            reason = _INCOMPLETE.get(self._reason, "other") if self._reason else "length"  # cut, and nobody says why
         elif self._refused:
             reason, self._reason = "content-filter", "refusal"
         elif self._calls:
