@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -39,8 +40,8 @@ STREAMS: dict[str, bytes] = {
 }  # fmt: skip
 
 
-def model_reading(*pieces: bytes) -> AnthropicModel:
-    """Return a model whose server answers in these pieces, without a network."""
+def model_reading(pieces: Sequence[bytes]) -> AnthropicModel:
+    """Return a model whose server answers in these pieces, as they are when it is asked, without a network."""
     return AnthropicModel("m", base_url="http://test", transport=sending(pieces))
 
 
@@ -74,11 +75,14 @@ async def test_stream_over_a_socket(name: str) -> None:
 async def test_stream_in_any_two_pieces(name: str) -> None:
     """Each stream gives the same chunks wherever its bytes are cut in two."""
     body = STREAMS[name]
-    whole = await heard(model_reading(body))
+    pieces = [body]
+    model = model_reading(pieces)
+    whole = await heard(model)
     for cut in range(1, len(body)):
-        cut_up = await heard(model_reading(body[:cut], body[cut:]))
+        pieces[:] = body[:cut], body[cut:]
+        cut_up = await heard(model)
         assert cut_up == whole, cut
-        assert told(cut_up) == told(whole), cut
+        assert str(cut_up.error) == str(whole.error), cut
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -86,9 +90,12 @@ async def test_stream_in_any_two_pieces(name: str) -> None:
 async def test_stream_that_breaks_off_at_any_byte(name: str) -> None:
     """A stream that ends before its last event is an error, wherever it ends, and no call of its own tools comes out."""
     body = STREAMS[name]
-    whole = await heard(model_reading(body))
+    pieces = [body]
+    model = model_reading(pieces)
+    whole = await heard(model)
     for cut in range(len(body)):
-        recording = await heard(model_reading(body[:cut]))
+        pieces[:] = [body[:cut]]
+        recording = await heard(model)
         if recording.error is None:
             assert told(recording) == told(whole)
             assert body[cut:].strip() == b""
@@ -112,7 +119,7 @@ async def test_connection_that_drops() -> None:
 
 async def test_everything_comes_out() -> None:
     """A stream with everything in it gives text, sources, calls and results in their order."""
-    recording = await heard(model_reading(STREAMS["everything"]))
+    recording = await heard(model_reading([STREAMS["everything"]]))
     assert recording.text == "Ich sehe\n nach: 你好é"
     assert [one.url for one in recording.of(SourceChunk)] == ["https://a.test"]
     assert [(one.tool_name, one.args) for one in recording.of(ToolCall)] == [
@@ -127,7 +134,7 @@ async def test_everything_comes_out() -> None:
 async def test_any_bytes_are_an_answer_or_a_model_error(noise: list[bytes], name: str, at: int) -> None:
     """Whatever bytes a server sends, alone or amid a stream, the client ends, with nothing worse than ``ModelError``."""
     body = STREAMS[name]
-    recording = await heard(model_reading(*noise, body[:at], *noise, body[at:]))
+    recording = await heard(model_reading([*noise, body[:at], *noise, body[at:]]))
     assert isinstance(recording.error, ModelError) or recording.of(Finish)
     if recording.error is not None:
         assert recording.of(Finish) == []
@@ -136,7 +143,7 @@ async def test_any_bytes_are_an_answer_or_a_model_error(noise: list[bytes], name
 @given(st.permutations(STREAMS["everything"].split(b"\n\n")[:-1]))
 async def test_shuffled_streams_end(events: list[bytes]) -> None:
     """Events in any order make an answer or an error, and never a call with half its arguments as an object."""
-    recording = await heard(model_reading(*(event + b"\n\n" for event in events)))
+    recording = await heard(model_reading([event + b"\n\n" for event in events]))
     assert isinstance(recording.error, ModelError) or recording.of(Finish)
     for one in recording.of(ToolCall):
         assert one.args in ({}, {"amount": 10}, {"query": "Zürich"}) or isinstance(one.args, str)
