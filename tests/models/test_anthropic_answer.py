@@ -143,6 +143,29 @@ def test_tools_of_the_server() -> None:
     assert finish_of(chunks).provider_metadata == {"anthropic": {"serverToolUse": {"web_search_requests": 1}}}
 
 
+def test_notes_of_calls() -> None:
+    """Who called, and the server behind a tool of MCP, are noted with the call: it has to go back with them."""
+    code = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+    chunks = chunks_of(
+        start(),
+        *call(0, "f", "{}", caller=code),
+        *call(1, "g", "{}", caller={"type": "direct"}),
+        *call(2, "look", "{}", type="mcp_tool_use", server_name="s"),
+        *block(3, {"type": "mcp_tool_result", "tool_use_id": "toolu_2", "content": [], "is_error": True}),
+        end("tool_use"),
+        STOP,
+    )
+    mcp = {"type": "mcp_tool_use", "serverName": "s"}
+    assert [chunk.provider_metadata for chunk in chunks if isinstance(chunk, ToolCall)] == [
+        {"anthropic": {"caller": code}},
+        None,
+        {"anthropic": mcp},
+    ]
+    (result,) = [chunk for chunk in chunks if isinstance(chunk, ToolResult)]
+    assert (result.tool_name, result.is_error) == ("look", True)
+    assert result.provider_metadata == {"anthropic": {**mcp, "result": "mcp_tool_result"}}
+
+
 def test_failed_tool_of_the_server() -> None:
     """A tool of Anthropic's that failed gives a result that is marked as an error."""
     content = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
@@ -169,6 +192,9 @@ def test_answer_by_a_tool_is_text() -> None:
     assert text_of(chunks) == '{"city": "Bergen"}'
     assert finish_of(chunks).reason == "stop"
     assert calls_of(chunks_of(*events)) == [(ANSWER_TOOL, {"city": "Bergen"})]  # of a tool that only has its name
+    content = [{"type": "tool_use", "id": "t", "name": ANSWER_TOOL, "input": {"city": "Ås"}}]
+    whole = {"type": "message", "content": content, "stop_reason": "tool_use"}
+    assert text_of(chunks_of(whole, request=request)) == '{"city": "Ås"}'
 
 
 # --- how an answer ends --------------------------------------------------------------
@@ -274,6 +300,12 @@ def test_errors_that_pass(kind: str, retryable: bool) -> None:
         with pytest.raises(ModelError) as caught:
             chunks_of(json.dumps(body))
         assert (caught.value.kind, caught.value.retryable) == ("stream", retryable)
+
+
+def test_error_by_the_name_of_its_event() -> None:
+    """An event that is called an error is one, whatever its data say."""
+    with pytest.raises(ModelError, match="boom"):
+        list(MessagesAnswer(AnswerContext(model="anthropic/m")).read('{"message": "boom"}', "error"))
 
 
 @pytest.mark.parametrize("case", [name for name in CASES if "body" in CASES[name] and name != "ANT-003"])
