@@ -99,10 +99,8 @@ class ChatPrompt(Value):
         thoughts = [part for part in message.content if isinstance(part, ReasoningPart)]
         if calls:
             entry.update(content=message.text or None, tool_calls=calls)
-        elif not any(isinstance(part, TextPart) for part in message.content) and (
-            thoughts or any(isinstance(part, PromptToolCall) for part in message.content)
-        ):
-            return None
+        elif message.content and not any(isinstance(part, TextPart) for part in message.content):
+            return None  # all of it is left out
         for part in thoughts:
             for key in ("reasoning_details", "thinking_blocks"):
                 signed = as_list(self._own(part).get(key))
