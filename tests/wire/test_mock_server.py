@@ -16,7 +16,6 @@ from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.messages.chunks import ReasoningDelta, TextDelta, ToolResult
 from procession.models.anthropic import AnthropicModel
-from procession.models.anthropic import AnthropicModel
 from procession.models.google import GoogleModel
 from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_embedder import OpenAIEmbedder
