@@ -147,6 +147,7 @@ class Conversation:
             self._screen.mark("stop", f"there is no command {line}: /help says which there are")
         else:
             self._talk(line[1:] if line.startswith("//") else line)
+        self._screen.gap()
         return False
 
     # -- what is answered
@@ -170,7 +171,6 @@ class Conversation:
         if turn.cost.total:
             so_far = f"; {self._cost.total:,} tokens so far" if self.turns > 1 else ""
             self._screen.note(f"{turn.cost}{so_far}")
-        self._screen.gap()
 
     def _resumed(self, run_id: str, answers: Mapping[str, Any], stop: AbortSignal) -> AgentStream[Any]:
         return self._partner.agent.resume_stream(run_id, answers, **self._partner.options(stop))
