@@ -24,7 +24,7 @@ __all__ = [
 Callback: TypeAlias = Callable[..., Any]
 Condition: TypeAlias = Callable[[Sequence[AgentStep]], bool | Awaitable[bool]]
 
-CALLBACKS = ("on_chunk", "on_step_finish", "on_finish", "on_error", "on_abort", "on_iteration_complete")
+CALLBACKS = frozenset({"on_chunk", "on_step_finish", "on_finish", "on_error", "on_abort", "on_iteration_complete"})
 
 _ANSWER = 'return None, or {"continue_": False} to stop, {"feedback": "..."} to tell the model something'
 

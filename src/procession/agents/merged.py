@@ -101,7 +101,7 @@ def settings_of(
         require_tool_approval=approval if approval is not None else agent.require_tool_approval,
         streaming=streaming,
         stop_when=_conditions(options.get("stop_when", agent.stop_when)),
-        **(agent.callbacks | _callbacks(options) if agent.callbacks else _callbacks(options)),
+        **(agent.callbacks if CALLBACKS.isdisjoint(options) else {**agent.callbacks, **_callbacks(options)}),
     )
 
 

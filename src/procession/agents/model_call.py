@@ -81,7 +81,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
                 stream = _readable(state.structured, stream, state)
             whole = False
             try:
-                whole = await _answer(state, attempt, stream, keep, StepStart(state.response_id))
+                whole = await _answer(state, attempt, stream, keep)
             finally:
                 if not (whole and type(stream) is AsyncGeneratorType):  # a generator that came to its end is closed
                     await _close(stream)
@@ -178,30 +178,28 @@ async def _replayed(chunks: Sequence[Chunk]) -> AsyncIterator[Chunk]:
         yield chunk
 
 
-async def _answer(
-    state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk], keep: bool, opening: StepStart | None = None
-) -> bool:
+async def _answer(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk], keep: bool) -> bool:
     """
     Take the answer in; tells whether it was read to its end.
 
-    *opening* goes to the reader once the model has begun to answer, or has failed to.  This is the loop that runs once
-    per chunk: nothing in it that need not be.
+    The reader is told that the step starts once the model has begun to answer, or has failed to.  This is the loop that
+    runs once per chunk: nothing in it that need not be.
     """
     chain = state.chain
     fast = chain.fast if chain is not None else None
     push = chain.push if chain is not None else None
     collector = attempt.collector
     emit, on_chunk = state.emit, state.on_chunk
+    begun = attempt.begun
     ours = False
     out: Any
     try:
         async for chunk in stream:
             ours = True
-            if opening is not None:
+            if not begun:
                 if keep or state.heard:
-                    await _open(state, attempt, opening, keep)
-                opening = None
-                attempt.begun = True
+                    await _open(state, attempt, keep)
+                begun = attempt.begun = True
             if keep:
                 attempt.chunks.append(chunk)
             kind = type(chunk)
@@ -252,23 +250,20 @@ async def _answer(
     except BaseException as error:
         if ours or not is_failure(error):  # a processor's or a callback's, no failure of the model
             raise
-        if opening is not None:
+        if not begun:
             attempt.begun = True
-            await _open(state, attempt, opening, keep)
+            await _open(state, attempt, keep)
         _failed(attempt, error, keep)
         return False
 
 
-async def _open(state: LoopState, attempt: Attempt, opening: StepStart, keep: bool) -> None:
+async def _open(state: LoopState, attempt: Attempt, keep: bool) -> None:
+    opening = StepStart(state.response_id)
     if keep:
         attempt.chunks.append(opening)
     if state.heard:
-        await _deliver(state, attempt, opening)
-
-
-async def _deliver(state: LoopState, attempt: Attempt, chunk: Chunk) -> None:
-    for out in await state.deliver(chunk):
-        attempt.collector.add(out)
+        for out in await state.deliver(opening):
+            attempt.collector.add(out)
 
 
 def _note_finish(state: LoopState, step: AgentStep, chunk: Finish) -> None:
@@ -368,5 +363,6 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
         step.text = collector.text
         step.tool_calls = tuple(collector.tool_calls)
         step.files, step.sources = collector.files, collector.sources
-    step.reasoning = "".join(collector.reasoning)
+    if collector.reasoning:
+        step.reasoning = "".join(collector.reasoning)
     state.steps.append(step)

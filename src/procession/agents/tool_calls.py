@@ -319,7 +319,7 @@ async def _take(
     denied: Declined | None = outcome.denied
     failed = outcome.error is not None or denied is not None
     value = outcome.result if not failed else denied.reason if denied is not None else outcome.error
-    notes = outcome.notes()
+    notes = outcome.notes() if outcome.told is not None else None
     came = deepcopy(value) if notes is not None else None
     if state.pipelines.takes_results and (not failed or state.pipelines.tells_tool_errors):
         payload = ToolResultPayload(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, InputError, StepTimeout, ToolArgumentsError, ToolDefinitionError
-from procession.messages.shapes import yields
+from procession.messages.shapes import is_dict, yields
 from procession.messages.value import Value
 from procession.steps.own_task import Overdue, OwnTask, leave, within_grace, within_limit
 from procession.steps.retry import RetryPolicy
@@ -123,7 +123,7 @@ class Tool(Value, Generic[Out], kw_only=True):
             args = _parsed(self.name, args)
         elif args is None:
             args = {}
-        if not isinstance(args, Mapping):
+        if not is_dict(args) and not isinstance(args, Mapping):
             raise ToolArgumentsError(self.name, [f"should be an object, not {type(args).__name__}"])
         given = cast("Mapping[str, Any]", args)
         if self.check is not None:
