@@ -41,6 +41,20 @@ def test_a_view_is_a_snapshot() -> None:
         assert view[0].text == "message number 0"
 
 
+def test_a_copy_is_the_callers_own() -> None:
+    """It has the messages of its sources, in a fork those of the fork, and nothing done to it or to the list shows."""
+    messages = numbered(3)
+    messages.add(Message.assistant("answer"), "response")
+    fork = messages.fork()
+    messages.add("more")
+    everything, answers = messages.copied(), messages.copied("response")
+    assert [one.text for one in answers] == ["answer"] and len(everything) == len(messages.copied("all")) == 5
+    assert fork.copied() == list(fork.view()) == everything[:4] and fork.copied("input") == list(fork.view("input"))
+    everything.clear()
+    messages.remove(["m1"])
+    assert len(messages.copied()) == 4 and [one.text for one in answers] == ["answer"]
+
+
 def test_every_change_has_a_version() -> None:
     """The version changes with each change and with nothing else."""
     messages = numbered(2)

@@ -298,7 +298,7 @@ class Call:
             violations=tuple(state.scope.violations),
             outcomes=outcomes_of(state),
             left_behind=state.scope.left_behind,
-            messages=() if blocked else tuple(state.messages.view("response")),
+            messages=() if blocked else tuple(state.messages.copied("response")),
             object=made.object if made is not None else None,
             used_fallback=made is not None and made.used_fallback,
             warnings=(

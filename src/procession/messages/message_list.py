@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from procession.errors import MessageError
@@ -15,7 +16,7 @@ from procession.messages.convert import Incoming, read_messages
 from procession.messages.documents import DocumentsWords
 from procession.messages.message import Message, SystemMessage
 from procession.messages.parts import Parts, TextPart, ToolCallPart
-from procession.messages.sources import INPUT, MEMORY, RESPONSE, UNSAVED, flag_of, names_of
+from procession.messages.sources import INPUT, MEMORY, RESPONSE, UNSAVED, flag_of, mask_of, names_of, table_of
 
 if TYPE_CHECKING:
     from procession.messages.edits import RedactedSpans
@@ -289,11 +290,14 @@ class MessageList(DocumentsWords):
 
     # --- as data ---------------------------------------------------------------
 
-    def copied(self) -> list[Message]:
+    def copied(self, *sources: str) -> list[Message]:
         """
-        Return all messages as a list of the caller's own; unlike a view it makes no later change copy what it shows.
+        Return the messages of *sources*, all without any, as a list of the caller's own; unlike a view it makes no later
+        change copy what it shows.
         """
-        return self._items[: self._length]
+        items = self._items[: self._length]
+        mask = mask_of(sources)
+        return list(compress(items, self._flags.translate(table_of(mask)))) if mask else items
 
     def state(self) -> dict[str, Any]:
         """
