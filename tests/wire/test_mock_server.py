@@ -30,7 +30,6 @@ CLIENTS: dict[str, tuple[str, Callable[..., WireModel]]] = {
     "responses": ("/v1", partial(OpenAIResponsesModel, "gpt-5-mini")),
     "anthropic": ("/v1", partial(AnthropicModel, "claude-sonnet-4-5")),
     "google": ("/v1beta", partial(GoogleModel, "gemini-2.5-flash")),
-    "messages": ("", partial(AnthropicModel, "claude-sonnet-5-5")),
 }
 """Where the server answers each of our clients."""
 
