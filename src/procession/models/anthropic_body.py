@@ -63,6 +63,8 @@ def messages_body(
     body: dict[str, Any] = {"model": model, "max_tokens": most_output_tokens(model), "messages": messages}
     tools = _tools(request.tools, provider, warnings)
     choice = _tool_choice(request.tool_choice)
+    if len(tools) < len(request.tools) and "name" in choice and all(tool["name"] != choice["name"] for tool in tools):
+        choice = {"type": "auto"}  # it was left out, and to ask for it would be refused
     if request.response_format is not None:
         way = structured_output or ("json_schema" if knows_output_format(model) else "tool")
         schema = request.response_format.get("schema")

@@ -29,7 +29,8 @@ class ProviderTool(Tool[Any]):
     """
     A tool that the model's provider runs itself: its definition, in the words of each provider that has it.
 
-    *name* is what the model's calls of it are called.  A client sends the definition of its own format, as it is, and
+    *name* is what it is called here, in ``active_tools`` and ``tool_choice``; the model's calls of it come under the name
+    that the provider gives them, which it had best be.  A client sends the definition of its own format, as it is, and
     leaves the tool out, with a warning, where there is none.  Nothing is run here: calls and results come with the
     model's answer, and a call that comes without, as of a tool of ours, is an error that the model is told.
 

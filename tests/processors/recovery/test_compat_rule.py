@@ -63,9 +63,16 @@ def change(messages: Any) -> bool:
     return False
 
 
+async def change_later(messages: Any) -> bool:
+    """Change nothing, later."""
+    return False
+
+
 @pytest.mark.parametrize(
     ("fields", "fault"),
     [
+        ({"error_patterns": ["x"], "fix": change_later}, "is async"),
+        ({"apply_to_prompt": change_later}, "is async"),
         ({"error_patterns": ["x"]}, "has no fix"),
         ({"fix": change}, "has no error_patterns"),
         ({"error_patterns": "x", "fix": change}, "is a text"),

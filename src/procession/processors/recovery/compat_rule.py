@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from procession.errors import ModelError, ProcessorDefinitionError
 from procession.messages.draft import MessageDraft
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import yields
 from procession.messages.value import Value
 
 __all__ = ["CompatRule", "family_of", "words_of"]
@@ -35,7 +37,8 @@ class CompatRule(Value, kw_only=True):
     so it must depend on nothing else.  *apply_to_prompt* is called with the whole prompt, at every step.  *fix* is
     called once a provider has answered what one of *error_patterns* matches, with drafts of the run's messages.
 
-    Raises ``ProcessorDefinitionError`` for a rule that never does anything, and for a pattern that is none.
+    Raises ``ProcessorDefinitionError`` for a pattern that is none, for a fix without patterns and patterns without a fix,
+    and for functions that are not plain ones.
 
     >>> def without_files(message, model):
     ...     return message.replace(content=tuple(part for part in message.content if part.type != "file"))
@@ -62,6 +65,12 @@ class CompatRule(Value, kw_only=True):
                 raise ProcessorDefinitionError(
                     f"{pattern!r} of rule {self.name!r} is no regular expression: {error}"
                 ) from None
+        for field in ("fix", "apply_to_message", "apply_to_prompt"):
+            function = getattr(self, field)
+            if function is not None and (iscoroutinefunction(function) or yields(function)):
+                raise ProcessorDefinitionError(
+                    f"{field} of rule {self.name!r} is async or a generator", hint="make it a plain function"
+                )
         if bool(self.error_patterns) != (self.fix is not None):
             raise ProcessorDefinitionError(
                 f"rule {self.name!r} has {'no fix' if self.error_patterns else 'no error_patterns'}",

@@ -42,6 +42,7 @@ class ProviderHistoryCompat(Processor):
 
     id = "provider-history-compat"
     description = "Makes a history that another provider wrote fit for the model's."
+    mutates = True
 
     def __init__(self, *, additional_rules: Sequence[CompatRule] = (), id: str | None = None) -> None:
         super().__init__(id=id)
