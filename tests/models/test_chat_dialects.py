@@ -183,6 +183,30 @@ def test_strict_tools() -> None:
 
 
 def test_unknown_servers() -> None:
-    """Nothing is assumed of a server that nobody knows."""
-    assert dialect_of("local", "http://localhost:11434/v1", "qwen3") == ChatDialect()
-    assert dialect_of("custom", "not a url", "m") == ChatDialect()
+    """Little is assumed of a server that nobody knows, and of one whose address is none."""
+    assert dialect_of("local", "http://localhost:11434/v1", "qwen3") == ChatDialect(one_system=True)
+    assert dialect_of("custom", "not a url", "m") == ChatDialect(one_system=True)
+
+
+@pytest.mark.parametrize(("provider", "count"), [("local", 1), ("openai", 2)])
+def test_system_messages(provider: str, count: int) -> None:
+    """The templates of many open models refuse a second system message: where they may be behind, there is one."""
+    entries = [PromptMessage("system", (TextPart(text),)) for text in ("Be brief.", "Be kind.")]
+    url = "https://api.openai.com/v1" if provider == "openai" else "http://localhost:8000/v1"
+    request = ModelRequest(messages=[*entries, PromptMessage("user", (TextPart("Hi"),))])
+    body, _ = chat_body(request, model="m", provider=provider, dialect=dialect_of(provider, url, "m"))
+    *system, user = body["messages"]
+    assert user["role"] == "user"
+    assert "\n\n".join(entry["content"] for entry in system) == "Be brief.\n\nBe kind."
+    assert len(system) == count
+
+
+def test_marked_system_messages_as_one() -> None:
+    """System messages that become one keep their marks for the cache."""
+    marked = TextPart("Long", {"anthropic": {"cacheControl": {"type": "ephemeral"}}})
+    request = ModelRequest(messages=[PromptMessage("system", (marked,)), PromptMessage("system", (TextPart("Short"),))])
+    body, _ = chat_body(request, model="claude-x", dialect=dialect_of("local", "", "claude-x"))
+    assert body["messages"][0]["content"] == [
+        {"type": "text", "text": "Long", "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": "Short"},
+    ]

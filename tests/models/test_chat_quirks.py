@@ -59,6 +59,16 @@ def test_reasoning_says_whose_it_is() -> None:
     assert start == ReasoningStart("reasoning-1", {"deepseek": {"reasoningField": "reasoning_content"}})
 
 
+def test_whole_answer_beside_the_pieces() -> None:
+    """A server that sends, beside each piece, all that was said so far, has its text told once."""
+    pieces = [
+        {"choices": [{"delta": {"content": text}, "message": {"role": "assistant", "content": whole}}]}
+        for text, whole in (("Hel", "Hel"), ("lo", "Hello"))
+    ]
+    end = {"choices": [{"delta": {}, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}
+    assert text_of(chunks_of(*pieces, end)) == "Hello"
+
+
 def test_thoughts_of_mistral() -> None:
     """Mistral's thoughts, which are a part of the content, are reasoning."""
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hmm"}, {"type": "reference"}]}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+import pytest
 
 from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta, ToolInputStart
 from procession.models.openai_tool_calls import ToolCallParts
@@ -56,3 +59,19 @@ def test_index_that_is_none() -> None:
     """An index that is no number counts as missing."""
     _, calls = read(part("{}", "f", id="a", index="0"), part("{}", "g", id="b", index=True))
     assert [call.tool_name for call in calls] == ["f", "g"]
+
+
+def test_reading_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that repeats the name with every piece, and has no ids, does not have all of it read for each."""
+    read_so_far: list[int] = []
+    real = json.loads
+
+    def counted(text: str, **options: Any) -> Any:
+        read_so_far.append(len(text))
+        return real(text, **options)
+
+    monkeypatch.setattr(json, "loads", counted)
+    pieces = ['{"text": "', *(["{}"] * 5_000), '"}']
+    _, calls = read(*(part(piece, "f", index=0) for piece in pieces))
+    assert [call.args for call in calls] == [{"text": "{}" * 5_000}]
+    assert sum(read_so_far) < 4 * sum(map(len, pieces)) + 100 * 400

@@ -335,3 +335,29 @@ def test_unknown_events_and_items() -> None:
         DONE,
     )
     assert text_of(chunks) == "Hi"
+
+
+def test_index_that_counts_pieces() -> None:
+    """A server that counts the index of a part up with every piece of it is understood (vLLM)."""
+    thought = [
+        {"type": "response.reasoning_text.delta", "item_id": "rs_1", "content_index": at, "delta": text}
+        for at, text in enumerate(["Let", " me", " see."], 5)
+    ]
+    said = [delta(text, item_id="msg_1", content_index=at) for at, text in enumerate(["He", "ll", "o"], 90)]
+    item = {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "Let me see."}]}
+    ended = [{"type": "response.output_item.done", "item": it} for it in (item, message("Hello"))]
+    chunks = chunks_of(*thought, *said, *ended, DONE)
+    assert [chunk.text for chunk in chunks if isinstance(chunk, ReasoningDelta)] == ["Let", " me", " see."]
+    assert text_of(chunks) == "Hello"
+    assert [chunk.type for chunk in chunks].count("reasoning-start") == 1
+    assert [chunk.type for chunk in chunks].count("text-start") == 1
+
+
+def test_texts_of_one_message() -> None:
+    """The parts of a message that a server announces are blocks of their own, also where only their end has the text."""
+    item = message("One")
+    item["content"].append({"type": "output_text", "text": "Two", "annotations": []})
+    chunks = chunks_of(*streamed([item]))
+    assert [chunk.type for chunk in chunks].count("text-start") == 2
+    events = [event for event in streamed([item]) if event.get("content_index") != 1]
+    assert text_of(chunks_of(*events)) == text_of(chunks) == "OneTwo"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from procession.messages.parts import ReasoningPart, TextPart
-from procession.messages.prompt import PromptMessage
+from procession.messages.prompt import PromptMessage, PromptToolCall
 from procession.messages.prompt_memo import PromptMemo
+from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
 from procession.models.responses_body import responses_body
 
@@ -216,3 +217,16 @@ def test_prompt_is_converted_once() -> None:
     two, _ = responses_body(ModelRequest(messages=[first, first], memo=memo), model="m")
     assert two["input"][0] is one["input"][0]
     json.dumps(two)
+
+
+def test_servers_of_open_models() -> None:
+    """A server that nobody knows gets one system message, and arguments that are JSON: it would refuse others for good."""
+    system = [PromptMessage("system", (TextPart(text),)) for text in ("Be brief.", "Be kind.")]
+    wrong = PromptMessage("assistant", (PromptToolCall("c", "f", '{"a": tru'),))
+    request = ModelRequest(messages=[*system, wrong])
+    body, _ = responses_body(request, model="m", dialect=dialect_of("local", "http://localhost:8000/v1", "m"))
+    first, call = body["input"]
+    assert first["content"] == "Be brief.\n\nBe kind."
+    assert json.loads(call["arguments"]) == {"arguments": '{"a": tru'}
+    own, _ = responses_body(request, model="m")
+    assert (len(own["input"]), own["input"][2]["arguments"]) == (3, '{"a": tru')

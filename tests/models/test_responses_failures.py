@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from tests.models.responses_events import (
     DONE,
+    calls_of,
     chunks_of,
     delta,
+    finish_of,
     function_call,
+    message,
     response,
     streamed,
     text_of,
@@ -110,3 +113,11 @@ def test_secrets_are_not_quoted() -> None:
     with pytest.raises(ModelError) as caught:
         list(ResponsesAnswer("test/m", secrets=("k-77",)).read('{"error": {"message": "bad key k-77"}}'))
     assert "k-77" not in f"{caught.value} {caught.value.body}"
+
+
+def test_incomplete_without_a_reason() -> None:
+    """An answer that is incomplete for no stated reason has met the limit, and a call at its end does not come out."""
+    cut = function_call('{"a": ')
+    chunks = chunks_of({"type": "response.completed", "response": response("incomplete", [message("Once"), cut])})
+    assert (text_of(chunks), calls_of(chunks)) == ("Once", [])
+    assert (finish_of(chunks).reason, finish_of(chunks).raw_reason) == ("length", "incomplete")

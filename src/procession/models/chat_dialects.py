@@ -30,6 +30,8 @@ class ChatDialect(Value):
     """Whether a user's message may follow what a tool answered: the place for the pictures in it."""
     any_arguments: bool = False
     """Whether the arguments of a call may come back as the model wrote them, though they are no JSON object."""
+    one_system: bool = False
+    """Whether there may be one system message alone: the templates of many open models refuse a second one."""
     cache_marks: bool = False
     """Whether a part may be marked as the end of what is cached, in Anthropic's way."""
 
@@ -59,7 +61,7 @@ def dialect_of(provider: str, base_url: str, model: str) -> ChatDialect:
 
     >>> dialect_of("openai", "https://api.openai.com/v1", "gpt-5-mini").max_tokens_key
     'max_completion_tokens'
-    >>> dialect_of("local", "http://localhost:8080/v1", "qwen3") == ChatDialect()
+    >>> dialect_of("local", "http://localhost:8080/v1", "qwen3").one_system
     True
     """
     host = re.split(r"[/:?]", base_url.partition("://")[2], maxsplit=1)[0].lower()
@@ -67,4 +69,4 @@ def dialect_of(provider: str, base_url: str, model: str) -> ChatDialect:
         for pattern, dialect in _BY_HOST:
             if name and pattern.fullmatch(name):
                 return dialect
-    return ChatDialect(cache_marks=True) if "claude" in model.lower() else ChatDialect()
+    return ChatDialect(one_system=True, cache_marks="claude" in model.lower())

@@ -110,8 +110,10 @@ class ChatAnswer:
             yield self._metadata(payload)
         self._usage = chat_usage(payload) or self._usage  # servers that send it with every chunk send the sum so far
         choice = self._first_choice(payload)
-        # A server that does not stream sends ``message`` where others send ``delta``.
-        yield from self._read_delta(as_mapping(choice.get("delta")) or as_mapping(choice.get("message")))
+        delta = choice.get("delta")
+        if delta is None and not (self._blocks or self._calls):  # a server that does not stream
+            delta = choice.get("message")
+        yield from self._read_delta(as_mapping(delta))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             if reason.lower() in _GIVEN_UP:

@@ -13,7 +13,7 @@ from procession.models.model import CALL_SETTINGS, ModelRequest
 from procession.models.openai_models import refused_sampling
 from procession.models.openai_prompt import ChatPrompt
 from procession.models.openai_tools import chat_tools, named_schema
-from procession.models.openai_values import json_text
+from procession.models.openai_values import json_text, one_system
 from procession.models.pieces import changes_of, pieces_of
 
 __all__ = ["chat_body"]
@@ -70,6 +70,8 @@ def chat_body(
                 warnings.append(_SCHEMA_IN_WORDS)
         else:
             body["response_format"] = {"type": "json_schema", "json_schema": named}
+    if dialect.one_system:
+        body["messages"] = one_system(messages, system_role)
     options = as_mapping((request.provider_options or {}).get(provider))
     settings = request.settings or {}
     refused = refused_sampling(model, settings, options.get("reasoning_effort", settings.get("reasoning_effort")))

@@ -14,7 +14,7 @@ from procession.messages.value import Value
 from procession.models.chat_dialects import ChatDialect
 from procession.models.loose import as_list, as_mapping
 from procession.models.openai_files import chat_file
-from procession.models.openai_values import arguments_text, fitting_id, is_json_object, nine_letters, result_parts
+from procession.models.openai_values import arguments_text, fitting_id, nine_letters, result_parts
 from procession.models.pieces import Piece
 
 __all__ = ["ChatPrompt"]
@@ -115,15 +115,13 @@ class ChatPrompt(Value):
         call: dict[str, Any] = {
             "id": self._id(part.tool_call_id),
             "type": "function",
-            "function": {"name": part.tool_name, "arguments": self._arguments(part.args)},
+            "function": {
+                "name": part.tool_name,
+                "arguments": arguments_text(part.args, any_text=self.dialect.any_arguments),
+            },
         }
         extra = as_mapping(self._own(part).get("extra_content"))
         return {**call, "extra_content": extra} if extra else call
-
-    def _arguments(self, args: Any) -> str:
-        if isinstance(args, str) and not self.dialect.any_arguments and not is_json_object(args):
-            args = {"arguments": args}  # servers that parse it would refuse the conversation from now on
-        return arguments_text(args)
 
     def _id(self, call_id: str) -> str:
         return nine_letters(call_id) if self.dialect.short_ids else fitting_id(call_id, _LONGEST_ID)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
 from procession.models.responses_answer import ResponsesAnswer
@@ -79,6 +80,7 @@ class OpenAIResponsesModel(WireModel):
             provider=self.provider,
             system_role=self._system_role,
             item_ids=self._item_ids,
+            dialect=dialect_of(self.provider, base_url, self.model),
         )
         headers = {"accept": "text/event-stream"}
         if key is not None:

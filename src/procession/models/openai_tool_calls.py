@@ -17,9 +17,11 @@ from procession.models.loose import as_mapping, as_text
 
 __all__ = ["ToolCallParts"]
 
+_PATIENCE = 100
+
 
 class _Call:
-    __slots__ = ("extra", "id", "index", "name", "pieces", "server_id")
+    __slots__ = ("extra", "id", "index", "looks", "name", "pieces", "server_id")
 
     def __init__(self, index: int, server_id: str | None) -> None:
         self.index = index
@@ -28,10 +30,18 @@ class _Call:
         self.name = ""
         self.pieces: list[str] = []
         self.extra: Mapping[str, Any] = {}
+        self.looks = 0
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    def may_be_complete(self) -> bool:
+        """
+        Tell whether it is worth a look; after many looks it is not, so that they cost no more than what came.
+        """
+        self.looks += 1
+        return self.looks < _PATIENCE and bool(self.pieces) and self.pieces[-1].rstrip().endswith("}")
 
 
 class ToolCallParts:
@@ -45,6 +55,7 @@ class ToolCallParts:
         self._provider = provider
         self._calls: list[_Call] = []
         self._latest: dict[int, _Call] = {}
+        self._by_id: dict[str, _Call] = {}
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -79,9 +90,8 @@ class ToolCallParts:
         return self._named(call, server_id)
 
     def _find_without_index(self, server_id: str, name: str, args: str) -> _Call:
-        for call in reversed(self._calls):
-            if server_id and call.server_id == server_id:
-                return call
+        if server_id in self._by_id:
+            return self._by_id[server_id]
         last = self._calls[-1] if self._calls else None
         if last is None or _is_another(last, server_id, name, args) or (name and last.name and not server_id):
             return self._open(last.index + 1 if last is not None else 0, server_id)
@@ -91,11 +101,14 @@ class ToolCallParts:
         call = _Call(index, server_id or None)
         self._calls.append(call)
         self._latest[index] = call
+        if server_id:
+            self._by_id[server_id] = call
         return call
 
     def _named(self, call: _Call, server_id: str) -> _Call:
         if server_id and call.server_id is None:
             call.server_id = server_id
+            self._by_id[server_id] = call
             if not call.name:  # nobody has seen our own name for it yet
                 call.id = server_id
         return call
@@ -129,7 +142,9 @@ def _is_another(call: _Call, server_id: str, name: str, args: str) -> bool:
     if server_id and call.server_id is not None:
         return server_id != call.server_id
     # Without ids only a name after complete arguments tells; some servers repeat the name in every fragment.
-    return bool(name and call.name and not server_id and args and _parsed(call.text) and call.text.strip())
+    if not (name and call.name and not server_id and args.lstrip().startswith("{") and call.may_be_complete()):
+        return False
+    return bool(_parsed(call.text) and call.text.strip())
 
 
 def _parsed(text: str) -> Mapping[str, Any] | None:

@@ -40,11 +40,19 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
-def arguments_text(args: Any) -> str:
+def arguments_text(args: Any, *, any_text: bool = True) -> str:
     """
     Return the arguments of a call as the text that a model writes; text stays as it is.
+
+    Without *any_text* text that is no JSON object is put into one: servers that parse it would refuse the conversation
+    for good.
+
+    >>> arguments_text('{"a": tru', any_text=False)
+    '{"arguments": "{\\\\"a\\\\": tru"}'
     """
-    return args if isinstance(args, str) else json_text(args)
+    if isinstance(args, str) and (any_text or is_json_object(args)):
+        return args
+    return json_text({"arguments": args} if isinstance(args, str) else args)
 
 
 def is_json_object(text: str) -> bool:
@@ -79,6 +87,27 @@ def nine_letters(call_id: str) -> str:
     if len(call_id) == _SHORT and call_id.isascii() and call_id.isalnum():
         return call_id
     return sha256(call_id.encode("utf-8", "replace")).hexdigest()[:_SHORT]
+
+
+def one_system(entries: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
+    """
+    Return *entries* with those of *role* that they begin with as one.
+
+    >>> one_system([{"role": "system", "content": "Be brief."}, {"role": "system", "content": "Be kind."}], "system")
+    [{'role': 'system', 'content': 'Be brief.\\n\\nBe kind.'}]
+    """
+    end = next((at for at, entry in enumerate(entries) if entry.get("role") != role), len(entries))
+    if end < 2:
+        return entries
+    contents = [entry["content"] for entry in entries[:end]]
+    if all(isinstance(content, str) for content in contents):
+        return [{**entries[0], "content": "\n\n".join(contents)}, *entries[end:]]
+    blocks = [
+        block
+        for content in contents
+        for block in ([{"type": "text", "text": content}] if isinstance(content, str) else content)
+    ]
+    return [{**entries[0], "content": blocks}, *entries[end:]]
 
 
 def url_of(part: FilePart) -> str:

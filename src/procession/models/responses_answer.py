@@ -180,11 +180,10 @@ class ResponsesAnswer:
             )
 
     def _end_message(self, item: Item, fields: Mapping[str, Any]) -> Iterator[Chunk]:
-        for index, entry in enumerate(as_list(fields.get("content"))):
-            part = as_mapping(entry)
+        content = [as_mapping(entry) for entry in as_list(fields.get("content"))]
+        for index, (block, part) in enumerate(zip(item.parts("text", len(content)), content, strict=True)):
             refusal = as_text(part.get("refusal"))
             self._refused = self._refused or bool(refusal)
-            block = item.block("text", index)
             yield from self._say(block, block.streamed.rest(as_text(part.get("text")) or refusal))
             for annotation in as_list(part.get("annotations")):
                 self._cite(item, index, annotation)
@@ -193,15 +192,15 @@ class ResponsesAnswer:
 
     def _end_reasoning(self, item: Item, fields: Mapping[str, Any]) -> Iterator[Chunk]:
         for kind, key in (("summary", "summary"), ("thought", "content")):
-            for index, entry in enumerate(as_list(fields.get(key))):
-                block = item.block(kind, index)
+            entries = as_list(fields.get(key))
+            for block, entry in zip(item.parts(kind, len(entries)), entries, strict=True):
                 yield from self._say(block, block.streamed.rest(as_text(as_mapping(entry).get("text"))))
         item.encrypted = as_text(fields.get("encrypted_content"))
         stored = bool(item.id) and as_mapping(self._request).get("store") is True
         if self._open is not None and self._open.item is item:
             yield from self._close()
-        elif item.encrypted or (stored and not item.blocks):  # nothing to show, and yet it has to go back
-            block = item.block("summary", len(item.blocks))
+        elif item.encrypted or (stored and not any(item.blocks.values())):  # nothing to show, and yet it has to go back
+            block = Block(item, "summary", 0)
             yield from self._enter(block)
             yield ReasoningDelta("", block.id)
             yield from self._close()
@@ -225,6 +224,16 @@ class ResponsesAnswer:
         self.done = True
 
     # Text and reasoning
+
+    def _begin_part(self, payload: Mapping[str, Any]) -> Iterator[Chunk]:
+        item_kind, kind, index_key = ("message", "text", "content_index")
+        if "summary_index" in payload:
+            item_kind, kind, index_key = ("reasoning", "summary", "summary_index")
+        elif as_mapping(payload.get("part")).get("type") == "reasoning_text":
+            item_kind, kind = ("reasoning", "thought")
+        item = self._items.find(item_kind, as_text(payload.get("item_id")), payload.get("output_index"))
+        item.begin_block(kind, payload.get(index_key))
+        yield from ()
 
     def _text(self, payload: Mapping[str, Any]) -> Iterator[Chunk]:
         return self._more(payload, self._block(payload, "message", "text", "content_index"))
@@ -316,6 +325,9 @@ class ResponsesAnswer:
     _handlers: ClassVar[Mapping[str, Callable[[Any, Mapping[str, Any]], Iterator[Chunk]]]] = {
         "response.output_item.added": _begin_item,
         "response.output_item.done": _end_item,
+        "response.content_part.added": _begin_part,
+        "response.reasoning_part.added": _begin_part,
+        "response.reasoning_summary_part.added": _begin_part,
         "response.output_text.delta": _text,
         "response.output_text.done": _text,
         "response.output_text.annotation.added": _annotation,

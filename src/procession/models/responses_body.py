@@ -7,15 +7,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from procession.models.chat_dialects import ChatDialect
 from procession.models.loose import as_list, as_mapping
 from procession.models.model import CALL_SETTINGS, ModelRequest
 from procession.models.openai_models import refused_sampling, thinks
 from procession.models.openai_tools import named_schema, responses_tools
+from procession.models.openai_values import one_system
 from procession.models.pieces import changes_of, pieces_of
 from procession.models.responses_prompt import responses_piece
 
 __all__ = ["responses_body"]
 
+_DIALECT = ChatDialect(any_arguments=True)
 _ENCRYPTED = "reasoning.encrypted_content"
 _UNKNOWN = frozenset({
     "frequency_penalty", "logit_bias", "logprobs", "n", "presence_penalty", "seed", "stop", "stop_sequences", "top_k",
@@ -33,6 +36,7 @@ def responses_body(
     provider: str = "openai",
     system_role: str = "system",
     item_ids: bool | None = None,
+    dialect: ChatDialect = _DIALECT,
 ) -> tuple[dict[str, Any], tuple[Mapping[str, Any], ...]]:
     """
     Return the body of a streamed call, and what of *request* cannot be sent as it is, as hooks are told (``ctx.warnings``).
@@ -40,7 +44,7 @@ def responses_body(
     The server is asked to keep nothing, and for its reasoning in a form that can go back.  ``provider_options`` of
     ``openai`` and of *provider* go last and may replace anything; in ``reasoning`` and ``text`` they replace what they
     name, and to ``include`` they add.  Items go back under their ids where the server keeps them, or where *item_ids*
-    says so.
+    says so.  Of *dialect* counts what both of OpenAI's formats have.
 
     Raises ``InputError`` for a file that cannot be sent.
 
@@ -53,13 +57,16 @@ def responses_body(
     with_ids = stored if item_ids is None else item_ids
     pieces = pieces_of(
         request.messages,
-        lambda message: responses_piece(message, system_role=system_role, item_ids=with_ids),
+        lambda message: responses_piece(
+            message, system_role=system_role, item_ids=with_ids, any_arguments=dialect.any_arguments
+        ),
         memo=request.memo,
-        key=f"responses:{system_role}:{with_ids}",
+        key=f"responses:{system_role}:{with_ids}:{dialect.any_arguments}",
     )
+    items = [item for piece in pieces for item in piece.entries]
     body: dict[str, Any] = {
         "model": model,
-        "input": [item for piece in pieces for item in piece.entries],
+        "input": one_system(items, system_role) if dialect.one_system else items,
         "stream": True,
         "store": False,
     }

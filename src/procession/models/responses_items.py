@@ -55,12 +55,13 @@ class Block:
     A stretch of text or reasoning: one part of a message's content, or of the summary of what was thought.
     """
 
-    __slots__ = ("id", "item", "kind", "streamed")
+    __slots__ = ("id", "index", "item", "kind", "streamed")
 
-    def __init__(self, item: Item, kind: str) -> None:
+    def __init__(self, item: Item, kind: str, index: int) -> None:
         self.item = item
         self.kind = kind
         """``text``, ``summary``, or ``thought`` for reasoning as it was thought."""
+        self.index = index
         self.id = ""
         """What its chunks are called while it is open."""
         self.streamed = Streamed()
@@ -86,7 +87,7 @@ class Item:
     """
 
     __slots__ = (
-        "announced", "args", "blocks", "call_id", "cut", "done", "encrypted", "ended", "id", "kind", "name", "phase",
+        "_latest", "announced", "args", "blocks", "call_id", "cut", "done", "encrypted", "ended", "id", "kind", "name", "phase",
         "streamed", "text",
     )  # fmt: skip
 
@@ -95,7 +96,9 @@ class Item:
         self.id = item_id
         self.phase = ""
         self.encrypted = ""
-        self.blocks: dict[tuple[str, int], Block] = {}
+        self.blocks: dict[str, dict[int, Block]] = {}
+        """By their kind and index."""
+        self._latest: dict[str, Block] = {}
         self.done = False
         """Whether the server said that this is all of it."""
         self.name = ""
@@ -122,15 +125,36 @@ class Item:
             self.name = as_text(fields.get("name")) or self.name
             self.call_id = as_text(fields.get("call_id")) or self.call_id or self.id or f"call-{new_id()}"
 
+    def begin_block(self, kind: str, index: Any) -> Block:
+        """
+        Return the block that is announced with this index.
+        """
+        blocks = self.blocks.setdefault(kind, {})
+        number = index if isinstance(index, int) else len(blocks)
+        found = blocks.get(number)
+        if found is None:
+            found = blocks[number] = self._latest[kind] = Block(self, kind, number)
+        return found
+
     def block(self, kind: str, index: Any) -> Block:
         """
-        Return a block of this item by its index among those of its kind.
+        Return the block that an event goes on with: the one with its index, else the last.
+
+        vLLM counts the index up with every piece of one part.
         """
-        key = (kind, index if isinstance(index, int) else 0)
-        found = self.blocks.get(key)
-        if found is None:
-            found = self.blocks[key] = Block(self, kind)
-        return found
+        known = self.blocks.get(kind, {}).get(index) if isinstance(index, int) else None
+        return known or self._latest.get(kind) or self.begin_block(kind, index)
+
+    def parts(self, kind: str, count: int) -> list[Block]:
+        """
+        Return the blocks of the *count* parts that there are in the end, in their order.
+        """
+        blocks = self.blocks.get(kind, {})
+        strays = [block for index, block in blocks.items() if not 0 <= index < count]
+        strays.reverse()
+        return [
+            blocks.get(index) or (strays.pop() if strays else self.begin_block(kind, index)) for index in range(count)
+        ]
 
     def end(self, text: str) -> None:
         """

@@ -29,11 +29,14 @@ _FOREIGN_RUNS = {"type": "other", "message": "what another provider's tools did 
 _FILES_LEFT_OUT = {"type": "other", "message": "files that a model of another provider made are not sent"}
 
 
-def responses_piece(message: PromptMessage, *, system_role: str = "system", item_ids: bool = False) -> Piece:
+def responses_piece(
+    message: PromptMessage, *, system_role: str = "system", item_ids: bool = False, any_arguments: bool = True
+) -> Piece:
     """
     Return one entry of a prompt as input items.
 
-    *item_ids* lets items go back under their ids, for a server that keeps them.
+    *item_ids* lets items go back under their ids, for a server that keeps them; *any_arguments* lets the arguments of
+    a call go back as the model wrote them, though they are no JSON object.
 
     Raises ``InputError`` for a file that cannot be sent, naming its type.
 
@@ -47,7 +50,7 @@ def responses_piece(message: PromptMessage, *, system_role: str = "system", item
         return Piece(({"type": "message", "role": "user", "content": content or ""},))
     if message.role == "tool":
         return Piece(tuple(_output(part) for part in message.content if isinstance(part, PromptToolResult)))
-    said = _Said(message.content, item_ids=item_ids)
+    said = _Said(message.content, item_ids=item_ids, any_arguments=any_arguments)
     return Piece(tuple(said.items), tuple(said.changes))
 
 
@@ -95,10 +98,11 @@ class _Said:
     What a model said in one answer, as items in their order.
     """
 
-    def __init__(self, parts: Sequence[PromptPart], *, item_ids: bool) -> None:
+    def __init__(self, parts: Sequence[PromptPart], *, item_ids: bool, any_arguments: bool) -> None:
         self.items: list[dict[str, Any]] = []
         self.changes: list[Mapping[str, Any]] = []
         self._item_ids = item_ids
+        self._any_arguments = any_arguments
         self._results = {part.tool_call_id: part for part in parts if isinstance(part, PromptToolResult)}
         self._thoughts: list[dict[str, Any]] = []
         """The reasoning in front of the next item."""
@@ -124,7 +128,7 @@ class _Said:
                 "type": "function_call",
                 "call_id": fitting_id(part.tool_call_id, _LONGEST_ID),
                 "name": part.tool_name,
-                "arguments": arguments_text(part.args),
+                "arguments": arguments_text(part.args, any_text=self._any_arguments),
             }, part)  # fmt: skip
 
     def _add_text(self, part: TextPart) -> None:
