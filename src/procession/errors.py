@@ -397,4 +397,4 @@ class ModelError(RunError):
         self.body = body
         self.headers = headers
         self.earlier: Sequence[ModelError] = ()
-        """Where an agent has several models and all failed: why those before this one did, in their order."""
+        """Where several models were asked and all failed: why those before this one did, in their order."""
