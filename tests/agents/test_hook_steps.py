@@ -9,13 +9,16 @@ import pytest
 from tests.agents.kit import HOOKS, WAYS, ask, at, counted_tool, list_of, spy
 
 from procession.agents.agent import Agent
+from procession.errors import StepError
 from procession.messages.chunks import Finish, StepFinish, ToolCall
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
 from procession.messages.usage import Usage
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
+from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
+from procession.workflows.workflow import create_workflow
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 STEP_HOOKS = [hook for hook in HOOKS if hook not in ("process_input", "process_output_result", "process_api_error")]
@@ -339,3 +342,30 @@ async def test_a_dropped_tool_call_is_not_executed(way: str) -> None:
     result = (await ask(agent, way)).result
     assert (calls, result.tool_calls, result.text) == ([], (), "Hm.")
     assert "lookup" not in str(result.messages)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "hook", ["process_input", "process_input_step", "process_output_step", "process_output_result"]
+)
+@pytest.mark.parametrize("scope", ["workflow", "branch", "run"])
+async def test_a_step_that_bails_beside_processors(way: str, hook: str, scope: Any) -> None:
+    """A plain step may end its own workflow of processors; it cannot end the run past the processors behind it."""
+
+    @step
+    def leave(ctx: StepContext[Any]) -> None:
+        ctx.bail(ctx.input, scope=scope)
+
+    skipped: list[str] = []
+    early = create_workflow("early", kind="processor").then(at(hook, lambda ctx: None)).then(leave)
+    early = early.then(at(hook, lambda ctx: skipped.append("skipped"), id="rest")).commit()
+    stops = at(hook, lambda ctx: ctx.abort("looked"), id="behind")
+    lists: dict[str, Any] = {list_of(hook): [early, stops]}
+    seen = await ask(Agent("parrot", model=FakeModel("x"), **lists), way)
+    assert skipped == []
+    if scope == "workflow":
+        assert seen.tripwire.processor_id == "behind"
+    else:
+        assert isinstance(seen.error, StepError)
+        assert "scope=" in str(seen.error)
+        assert seen.chunks.types[-1:] == (["error"] if seen.chunks.types else [])

@@ -102,3 +102,29 @@ async def test_without_it_there_is_nothing_to_trace(way: str) -> None:
     await ask(agent, way)
     assert seen == ["one", None]
     assert ToolContext().tracing_context is None
+
+
+@both_ways
+@pytest.mark.parametrize("scope", ["workflow", "branch", "run"])
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_called_step_that_bails_ends_its_call(way: str, scope: Any, whole: bool) -> None:
+    """What a step bails with is what the tool is given; the agent's run goes on."""
+
+    @step
+    def leave(ctx: StepContext[int]) -> int:
+        ctx.bail(ctx.input + 1, scope=scope)
+        return 0
+
+    @tool
+    async def count(ctx: ToolContext) -> int:
+        """Count."""
+        called: Any = create_workflow("leaving", int).then(leave).commit() if whole else leave
+        counted: int = await ctx.call(called, 1)
+        return counted
+
+    result = (await ask(Agent("a", model=FakeModel([call_tool("count"), "end"]), tools=[count]), way)).result
+    assert (result.status, result.text, [getattr(one, "result", None) for one in result.tool_results]) == (
+        "completed",
+        "end",
+        [2],
+    )

@@ -17,7 +17,7 @@ from procession.agents.structured.prompt import with_wish
 from procession.agents.structured_guards import guarded
 from procession.agents.structured_start import ask_for_object
 from procession.agents.written import put_data
-from procession.errors import ModelError
+from procession.errors import ModelError, StepError
 from procession.messages.chunks import TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
@@ -64,6 +64,12 @@ async def run_hook(state: LoopState, run: InlineRun, path: str, payload: HookPay
         if not (verdict.info.retry and state.attempt is not None and await send_back(state, verdict.info)):
             raise
         raise Bail(state) from None
+    except Bail as bailed:  # it would end the run with nothing said, and keep the processors behind from looking
+        raise StepError(
+            f"a step of {workflow.id!r} bails out of more than its workflow: scope={bailed.scope!r}",
+            path=f"{path}/{workflow.id}",
+            hint="in a list of processors leave scope= out, or let a processor decide: abort(), replace_response()",
+        ) from None
     finally:
         written, state.written = state.written, None
     if written:

@@ -10,7 +10,7 @@ from typing import Any
 
 from procession.errors import DefinitionError, InputError, RunError, RunSuspended, TripwireError
 from procession.steps.own_context import OwnContext
-from procession.steps.signals import Bail, Suspend, Tripwire
+from procession.steps.signals import Suspend, Tripwire
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
@@ -61,8 +61,6 @@ def workflow_tool(
     async def execute(args: Mapping[str, Any], ctx: ToolContext) -> Any:
         try:
             return await OwnContext(ctx.call(workflow, args if whole else args.get("input")))
-        except Bail as bailed:
-            return bailed.value
         except Tripwire as tripped:
             raise TripwireError(tripped.info) from None
         except (Suspend, RunSuspended):  # the latter of an agent in it

@@ -16,7 +16,7 @@ from procession.steps.later import later
 from procession.steps.left import is_left_behind
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Emit, RequestScope
-from procession.steps.signals import Suspend
+from procession.steps.signals import Bail, Suspend
 from procession.steps.step import SupportsStep
 from procession.tools.answers import Question, read_answer, schema_as_json
 from procession.tools.json_value import json_value
@@ -181,7 +181,8 @@ class ToolContext:
         Run another definition (a step, a workflow, an agent, a processor) inside this run and return its output.
 
         It shares the run's cancellation, its request context and its account of tokens.  What ends it ends this call:
-        its error is raised, and so is a tripwire's signal.  Raises ``InputError`` where the tool is run by hand,
+        its error is raised, and so is a tripwire's signal; with ``ctx.bail(value)`` of whatever scope it returns *value*,
+        since what is called here has no place in a workflow that could end.  Raises ``InputError`` where the tool is run by hand,
         ``RunCancelled`` where it was left behind.
         """
         if is_left_behind():
@@ -198,7 +199,10 @@ class ToolContext:
         path = f"{self._path}/{self.tool_call_id}/{id}"
         if number > 1:
             path += f"[{number - 1}]"
-        return await self._caller(step, value, path)
+        try:
+            return await self._caller(step, value, path)
+        except Bail as bailed:
+            return bailed.value
 
 
 class ToolWriter:
