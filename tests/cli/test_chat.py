@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import anyio
+import anyio.lowlevel
 import pytest
 from tests.cli.conftest import Command
 from tests.models.wire import DONE, WireAnswer, delta, event, serving
@@ -161,6 +163,15 @@ def test_nobody_gives_orders_to_the_terminal(procession: Command, bot: Path) -> 
     assert b"\x1b" not in done.stdout + done.stderr
 
 
+def test_what_is_logged_is_no_answer(procession: Command, bot: Path) -> None:
+    """What the library logs goes to standard error."""
+    with bot.open("a") as file:
+        file.write("\nready.callbacks['on_finish'] = lambda result: 1 / 0\n")
+    done = procession("chat", f"{bot}:ready", input=b"hello\n")
+    assert said(done) == ["hello"]
+    assert "ZeroDivisionError" in notes(done)
+
+
 def test_commands(procession: Command, bot: Path) -> None:
     """/help lists the commands, another one is refused, a path or two slashes are a message, and /exit leaves at once."""
     done = procession("chat", bot, input=b"/help\n/hlep\n/etc/hosts\n//reset\n/exit\nnever\n")
@@ -237,6 +248,21 @@ async def test_the_environment_names_the_server(tmp_path: Path, bot: Path, envir
     assert "no such model" in notes(done)
     assert "hint: check the model's name" in notes(done)
     assert "Traceback" not in notes(done)
+
+
+async def test_an_interrupted_pipe(tmp_path: Path, environ: Mapping[str, str]) -> None:
+    """Where nobody sits before it, Ctrl-C ends the program as ever, and closes the connection of the answer."""
+    program = "from procession.cli.main import main; main()"
+    async with serving(WireAnswer([delta(content="Once "), anyio.Event()])) as server:
+        command = [sys.executable, "-c", program, "chat", "--model", "m", "--base-url", server.base_url]
+        async with await anyio.open_process(command, cwd=tmp_path, env=environ) as process:
+            assert process.stdin is not None
+            await process.stdin.send(b"Tell me a tale.\n")
+            while not server.bodies:
+                await anyio.lowlevel.checkpoint()
+            process.send_signal(signal.SIGINT)
+            await server.gone.wait()
+            assert await process.wait() == 130
 
 
 async def test_a_missing_key_is_told_before_anything_is_read(tmp_path: Path, environ: Mapping[str, str]) -> None:

@@ -16,14 +16,16 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from procession.agents.agent import Agent
 from procession.errors import ProcessionError, TargetError, WorkflowDefinitionError
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
 from procession.steps.step import as_step
 from procession.workflows.workflow import Workflow, create_workflow
+
+if TYPE_CHECKING:
+    from procession.agents.agent import Agent
 
 __all__ = ["USUAL_NAMES", "Target", "agent_of", "load_target", "workflow_of"]
 
@@ -120,6 +122,8 @@ def agent_of(target: Target, model: LanguageModel | None = None) -> Agent:
 
     Raises ``TargetError`` for anything else.
     """
+    from procession.agents.agent import Agent  # what is no agent is drawn and run without it
+
     thing = target.thing
     if inspect.isroutine(thing):
         thing = _called(target, thing, model)
