@@ -8,7 +8,7 @@ import pytest
 from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
-from procession.errors import InputError
+from procession.errors import InputError, RunCancelled
 from procession.messages.chunks import ToolError
 from procession.runtime.runtime import run
 from procession.steps.step import StepContext, step
@@ -128,3 +128,32 @@ async def test_a_called_step_that_bails_ends_its_call(way: str, scope: Any, whol
         "end",
         [2],
     )
+
+
+@both_ways
+@pytest.mark.parametrize("inside", ["tool", "workflow"])
+async def test_a_run_that_a_step_cancels_says_so(way: str, inside: str) -> None:
+    """Where a step cancels the run it stands in, the stream has a last chunk that says so, as for any failure."""
+
+    @step
+    def leave(ctx: StepContext[Any]) -> None:
+        ctx.cancel_run()
+
+    @tool
+    async def count(ctx: ToolContext) -> None:
+        """Count."""
+        await ctx.call(leave, 1)
+
+    gone = (
+        create_workflow("gone", kind="processor").then(at("process_output_step", lambda ctx: None)).then(leave).commit()
+    )
+    agent = Agent(
+        "a",
+        model=FakeModel([call_tool("count"), "end"]),
+        tools=[count],
+        output_processors=[gone] if inside == "workflow" else [],
+    )
+    seen = await ask(agent, way)
+    assert isinstance(seen.error, RunCancelled)
+    assert seen.chunks.types[-1] == "error"
+    assert seen.chunks.types.count("error") == 1

@@ -146,6 +146,7 @@ class Call:
         elif outcome.status != "success" and not state.ended:
             status, saved = "aborted", "cancelled"
             error = RunCancelled(f"run {state.scope.run_id} was cancelled")
+            await state.send(ErrorChunk(error))
         try:
             if aborted:
                 await commit_within(state.scope, saved)
@@ -353,10 +354,9 @@ async def prepare(
     static = agent.is_static
     lists: list[Any] = [None, None, None]
     for index, name in enumerate(_LISTS):
-        if name in options:
-            lists[index] = await processors_for(name, options.get(name), request_context, unwanted)
-        elif not static:
-            lists[index] = await processors_for(name, getattr(agent, name), request_context, unwanted)
+        if name in options or not static:
+            listed = options.get(name) if name in options else getattr(agent, name)
+            lists[index] = await processors_for(name, listed, request_context, unwanted)
     prepare_step = options.get("prepare_step")
     pipelines = agent.pipelines_of(
         input=lists[0],
