@@ -162,3 +162,16 @@ async def test_what_hooks_are_told_of_a_call() -> None:
     assert "k-1" not in repr(seen)
     assert result.steps[0].response is not None
     assert result.steps[0].response.request is None  # a step does not hold whole requests
+
+
+async def test_stream_cut_anywhere_over_a_socket() -> None:
+    """The same chunks come out wherever the bytes of the stream are cut in two packets (STR-001)."""
+    call = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": '{"city": "Zürich"}'}}
+    body = b"".join([delta(content="né 🙂"), delta(tool_calls=[call]), delta("tool_calls"), DONE])
+    answers = [WireAnswer((body[:cut], body[cut:])) for cut in range(1, len(body))]
+    async with serving(WireAnswer((body,)), *answers) as server:
+        model = OpenAIChatModel("m", base_url=server.base_url)
+        whole = await record(model.stream(ASK))
+        assert (whole.text, whole.of(ToolCall)) == ("né 🙂", [ToolCall("c", "weather", {"city": "Zürich"})])
+        for cut in range(1, len(body)):
+            assert await record(model.stream(ASK)) == whole, cut

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from tests.models import responses_events as events
@@ -13,7 +14,7 @@ from tests.models.wire import WireAnswer, event, serving
 
 from procession.agents.agent import Agent
 from procession.errors import InputError, ModelError
-from procession.messages.chunks import Finish, ReasoningEnd, ToolCall
+from procession.messages.chunks import Finish, ReasoningEnd, TextDelta, ToolCall
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.models.model import LanguageModel, ModelRequest
@@ -156,3 +157,16 @@ async def test_reasoning_is_told() -> None:
     assert [chunk.provider_metadata for chunk in recording.of(ReasoningEnd)] == [
         {"openai": {"itemId": "rs_1", "reasoningEncryptedContent": "gAA+/="}}
     ]
+
+
+async def test_reader_that_leaves() -> None:
+    """Leaving the stream closes the connection at once, in the middle of an answer."""
+    never = anyio.Event()
+    async with serving(WireAnswer([body_of(FEW[:2]), never])) as server:
+        stream = OpenAIResponsesModel("m", base_url=server.base_url).stream(ASK)
+        async for chunk in stream:
+            if isinstance(chunk, TextDelta):
+                break
+        await stream.aclose()
+        with anyio.fail_after(10):
+            await server.gone.wait()

@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from tests.models import responses_events as events
 from tests.models.sdk_types import RequestTypes
+from tests.models.test_responses_own_tools import OWN_TOOLS
 from tests.models.test_responses_prompt import OWN, call, text, thought
 from tests.models.wire import DONE, WireAnswer, serving
 from tests.models.wire import event as sse
@@ -39,7 +40,7 @@ openai = pytest.importorskip("openai", reason="pip install 'openai>=3,<4'")
 
 from openai.types.chat import ChatCompletionChunk  # noqa: E402
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming  # noqa: E402
-from openai.types.responses import Response, ResponseStreamEvent  # noqa: E402
+from openai.types.responses import Response, ResponseOutputItem, ResponseStreamEvent  # noqa: E402
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming  # noqa: E402
 
 RESPONSES = RequestTypes(ResponseCreateParamsStreaming)
@@ -87,7 +88,7 @@ def test_responses_request(item_ids: bool) -> None:
     """A request with all that there is in it is one that the SDK would send."""
     own = [part for item in OWN[:-1] for part in provider_call(item)]
     request = conversation(thought("Hmm"), *own, thought("", "rs_2"))
-    body, _ = responses_body(request, model="gpt-4.1", item_ids=item_ids)
+    body, _ = responses_body(request, model="gpt-5-mini", item_ids=item_ids)
     if not item_ids:  # the SDK's types want an id that the server does without
         for item in body["input"]:
             if item["type"] == "reasoning":
@@ -166,6 +167,13 @@ def test_the_events_of_these_tests() -> None:
     for one in STREAM:
         known.validate_python(one)
     Response.model_validate(events.response("completed", ITEMS, usage=events.USAGE))
+
+
+def test_items_of_tools_that_openai_runs() -> None:
+    """The items of OpenAI's own tools that these tests replay are ones that the SDK knows."""
+    known: TypeAdapter[Any] = TypeAdapter(ResponseOutputItem)
+    for item in (*OWN, *(one[0] for one in OWN_TOOLS)):
+        assert known.validate_python(item).type == item["type"]
 
 
 def told(recording: Recording[Any]) -> dict[str, Any]:
@@ -300,3 +308,31 @@ async def test_chat_like_the_sdk(anyio_backend: str) -> None:
             final.usage.completion_tokens_details.reasoning_tokens,
         ),
     }
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_answers_in_one_piece_like_the_sdk(anyio_backend: str) -> None:
+    """An answer that is one JSON body says the same to the SDK and to us, in either format."""
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    message = {"role": "assistant", "content": "Let me see.", "refusal": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls", "logprobs": None}
+    whole = {"id": "r-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    bodies = [{**whole, "usage": CHAT_USAGE}, events.response("completed", ITEMS, usage=events.USAGE)]
+    answers = [
+        WireAnswer([json.dumps(body).encode()], headers=(("content-type", "application/json"),)) for body in bodies
+    ]
+    async with serving(*answers, *answers) as server:
+        chat = told(await record(OpenAIChatModel("m", base_url=server.base_url).stream(ASK)))
+        responses = told(await record(OpenAIResponsesModel("m", base_url=server.base_url).stream(ASK)))
+        async with await sdk_client(server.base_url) as client:
+            completion = await client.chat.completions.create(model="m", messages=[])
+            response = await client.responses.create(model="m", input=[])
+    said = completion.choices[0].message
+    assert (chat["id"], chat["text"]) == (completion.id, said.content)
+    assert chat["calls"] == [(one.id, one.function.name, json.loads(one.function.arguments)) for one in said.tool_calls]
+    assert chat["usage"][:2] == (completion.usage.prompt_tokens, completion.usage.completion_tokens)
+    assert (responses["id"], responses["text"]) == (response.id, response.output_text)
+    assert responses["calls"] == [
+        (one.call_id, one.name, json.loads(one.arguments)) for one in response.output if one.type == "function_call"
+    ]
+    assert responses["usage"][:2] == (response.usage.input_tokens, response.usage.output_tokens)

@@ -47,6 +47,15 @@ def test_models_that_do_not_think(model: str) -> None:
     assert "include" not in body_of(model)
 
 
+def test_reasoning_is_not_for_models_that_do_not_think() -> None:
+    """What another model thought is left out, and reported, where the model would refuse it."""
+    own = {"openai": {"itemId": "rs_1", "reasoningEncryptedContent": "gAAA"}}
+    entry = PromptMessage("assistant", (ReasoningPart("", provider_metadata=own), TextPart("a")))
+    body, warnings = responses_body(ModelRequest(messages=[entry]), model="gpt-4.1", item_ids=True)
+    assert body["input"] == [{"type": "message", "role": "assistant", "content": "a"}]
+    assert warnings == ({"type": "other", "message": "reasoning is not sent to a model that does not think"},)
+
+
 def test_server_that_keeps_items() -> None:
     """Where the server keeps items, they are not asked for in encrypted form, and go back under their ids."""
     own = {"openai": {"itemId": "rs_1"}}

@@ -47,6 +47,7 @@ def test_sources() -> None:
 
 
 SEARCH = {"type": "search", "query": "tax", "sources": [{"type": "url", "url": "https://example.com"}]}
+BLOCKED = {"type": "moderation_error", "message": "blocked"}
 OWN_TOOLS: list[tuple[dict[str, Any], str, Any, Any, bool]] = [
     (
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": SEARCH},
@@ -98,10 +99,10 @@ OWN_TOOLS: list[tuple[dict[str, Any], str, Any, Any, bool]] = [
         True,
     ),
     (
-        {"type": "image_generation_call", "id": "ig_1", "status": "failed", "result": None, "error": {"code": "x"}},
+        {"type": "image_generation_call", "id": "ig_1", "status": "failed", "result": None, "error": BLOCKED},
         "image_generation",
         {},
-        {"status": "failed", "error": {"code": "x"}},
+        {"status": "failed", "error": BLOCKED},
         True,
     ),
 ]

@@ -5,6 +5,7 @@ A request as the body of OpenAI Responses: pure functions, no network.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from procession.models.chat_dialects import ChatDialect
@@ -55,13 +56,16 @@ def responses_body(
     settings, options = request.settings or {}, _options(request, provider)
     stored = bool(options.get("store", settings.get("store")))
     with_ids = stored if item_ids is None else item_ids
+    thinking = thinks(model) is not False
+    convert = partial(
+        responses_piece,
+        system_role=system_role,
+        item_ids=with_ids,
+        any_arguments=dialect.any_arguments,
+        thinks=thinking,
+    )
     pieces = pieces_of(
-        request.messages,
-        lambda message: responses_piece(
-            message, system_role=system_role, item_ids=with_ids, any_arguments=dialect.any_arguments
-        ),
-        memo=request.memo,
-        key=f"responses:{system_role}:{with_ids}:{dialect.any_arguments}",
+        request.messages, convert, memo=request.memo, key=f"responses:{sorted(convert.keywords.items())}"
     )
     items = [item for piece in pieces for item in piece.entries]
     body: dict[str, Any] = {
@@ -70,7 +74,7 @@ def responses_body(
         "stream": True,
         "store": False,
     }
-    if not stored and thinks(model) is not False:  # those that do not think refuse it
+    if not stored and thinking:  # those that do not think refuse it
         body["include"] = [_ENCRYPTED]
     offered = responses_tools(request, provider)
     if offered.tools:

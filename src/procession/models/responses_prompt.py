@@ -23,6 +23,7 @@ __all__ = ["responses_piece"]
 
 _LONGEST_ID = 64
 _FOREIGN_THOUGHTS = {"type": "other", "message": "reasoning of another provider is not sent"}
+_UNWANTED_THOUGHTS = {"type": "other", "message": "reasoning is not sent to a model that does not think"}
 _LOST_THOUGHTS = {"type": "other", "message": "reasoning without its encrypted content is not sent"}
 _LONE_THOUGHTS = {"type": "other", "message": "reasoning is not sent without what it led to"}
 _FOREIGN_RUNS = {"type": "other", "message": "what another provider's tools did is not sent"}
@@ -30,13 +31,19 @@ _FILES_LEFT_OUT = {"type": "other", "message": "files that a model of another pr
 
 
 def responses_piece(
-    message: PromptMessage, *, system_role: str = "system", item_ids: bool = False, any_arguments: bool = True
+    message: PromptMessage,
+    *,
+    system_role: str = "system",
+    item_ids: bool = False,
+    any_arguments: bool = True,
+    thinks: bool = True,
 ) -> Piece:
     """
     Return one entry of a prompt as input items.
 
     *item_ids* lets items go back under their ids, for a server that keeps them; *any_arguments* lets the arguments of
-    a call go back as the model wrote them, though they are no JSON object.
+    a call go back as the model wrote them, though they are no JSON object; *thinks* lets reasoning go back, which a model
+    that does not think refuses.
 
     Raises ``InputError`` for a file that cannot be sent, naming its type.
 
@@ -50,7 +57,7 @@ def responses_piece(
         return Piece(({"type": "message", "role": "user", "content": content or ""},))
     if message.role == "tool":
         return Piece(tuple(_output(part) for part in message.content if isinstance(part, PromptToolResult)))
-    said = _Said(message.content, item_ids=item_ids, any_arguments=any_arguments)
+    said = _Said(message.content, item_ids=item_ids, any_arguments=any_arguments, thinks=thinks)
     return Piece(tuple(said.items), tuple(said.changes))
 
 
@@ -98,11 +105,12 @@ class _Said:
     What a model said in one answer, as items in their order.
     """
 
-    def __init__(self, parts: Sequence[PromptPart], *, item_ids: bool, any_arguments: bool) -> None:
+    def __init__(self, parts: Sequence[PromptPart], *, item_ids: bool, any_arguments: bool, thinks: bool) -> None:
         self.items: list[dict[str, Any]] = []
         self.changes: list[Mapping[str, Any]] = []
         self._item_ids = item_ids
         self._any_arguments = any_arguments
+        self._thinks = thinks
         self._results = {part.tool_call_id: part for part in parts if isinstance(part, PromptToolResult)}
         self._thoughts: list[dict[str, Any]] = []
         """The reasoning in front of the next item."""
@@ -146,6 +154,9 @@ class _Said:
 
     def _add_reasoning(self, part: ReasoningPart) -> None:
         noted = _noted(part)
+        if noted and not self._thinks:
+            self.changes.append(_UNWANTED_THOUGHTS)
+            return
         if not noted:
             if part.provider_metadata or part.signature or part.redacted:
                 self.changes.append(_FOREIGN_THOUGHTS)

@@ -52,7 +52,8 @@ def provider_chunks(item: Mapping[str, Any], item_id: str) -> tuple[Chunk, ...]:
     noted: dict[str, Any] = {"itemId": item_id, "itemType": kind}
     image = as_text(item.get("result")) if kind == "image_generation_call" else ""
     if image:
-        media_type = f"image/{as_text(item.get('output_format')) or 'png'}"
+        form = as_text(item.get("output_format")) or "png"
+        media_type = "image/svg+xml" if form == "svg" else f"image/{form}"
         return (FileChunk(image, media_type, provider_metadata={"openai": noted}),)
     name, args, result = PROVIDER_ITEMS[kind], _asked(item, kind), _answered(item, kind)
     failed = item.get("status") == "failed"
