@@ -11,12 +11,14 @@ import anyio
 import pytest
 from tests.processors.kit import at, ids, passed, payload_of, texts, through
 
-from procession.errors import ProcessorError
+from procession.errors import MessageError, ProcessorError
 from procession.processors.adapter import HookCaller
 from procession.processors.processor import Processor
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun
+from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel
+from procession.workflows.workflow import create_workflow
 
 
 def edit(ctx: Any) -> None:
@@ -227,3 +229,21 @@ def test_a_slow_plain_hook_is_told_of_in_development_mode() -> None:
     """In development mode a plain hook that takes over 50 ms is warned about once, naming ``blocking``."""
     said = subprocess.run([sys.executable, "-X", "dev", "-c", SLOW], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "['a plain hook took over 50 ms: set blocking = True']"
+
+
+@pytest.mark.parametrize("later", [True, False])
+async def test_what_is_no_payload_is_said(later: bool) -> None:
+    """A plain step that returns something else than its input is told what it should have returned."""
+
+    @step
+    def lost(ctx: StepContext[Any]) -> str:
+        return "lost"
+
+    async def act_later(ctx: Any) -> None:
+        return None
+
+    guard = at("process_input", act_later if later else lambda ctx: None)
+    workflow = create_workflow("checks", kind="processor").then(lost).then(guard).commit()
+    with pytest.raises(MessageError, match="handed str in place of the phase's payload") as caught:
+        await passed(payload_of("process_input"), workflow)
+    assert "returns ctx.input" in str(caught.value)

@@ -128,7 +128,10 @@ class HookCaller:
         """
         Call the payload's hook in place: for processors whose hooks are all plain.
         """
-        bound = self._bound.get(payload.hook)
+        try:
+            bound = self._bound.get(payload.hook)
+        except AttributeError:
+            raise _no_payload(self.owner, payload) from None
         if bound is None:
             return payload
         method, _, context, passes, always, may_empty = bound
@@ -166,7 +169,10 @@ class HookCaller:
         """
         Call the payload's hook, awaiting it where it is asynchronous.
         """
-        bound = self._bound.get(payload.hook)
+        try:
+            bound = self._bound.get(payload.hook)
+        except AttributeError:
+            raise _no_payload(self.owner, payload) from None
         if bound is None:
             return payload
         method, is_async, context, passes, always, may_empty = bound
@@ -292,6 +298,13 @@ _PASSES: Mapping[Hook, Callable[[Any, Any], bool]] = {
 
 _ALWAYS = frozenset({Hook.INPUT, Hook.TOOL_RESULT, Hook.OUTPUT_STREAM})
 """The hooks in which something is to be done even where nothing was returned and no draft was asked for."""
+
+
+def _no_payload(owner: Any, value: object) -> MessageError:
+    return MessageError(
+        f"processor {owner.id!r} was handed {type(value).__name__} in place of the phase's payload",
+        hint="a plain step before it in a workflow of processors returns ctx.input",
+    )
 
 
 def _not_awaited(result: Any) -> ProcessorDefinitionError:
