@@ -9,12 +9,13 @@ import pytest
 from tests.agents.kit import HOOKS, WAYS, ask, at, counted_tool, list_of, spy
 
 from procession.agents.agent import Agent
-from procession.errors import StepError
+from procession.errors import RunCancelled, StepError
 from procession.messages.chunks import Finish, StepFinish, ToolCall
 from procession.messages.message_list import MessageList
 from procession.messages.prompt import PromptMessage
 from procession.messages.usage import Usage
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
+from procession.steps.signals import Bail
 from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
@@ -369,3 +370,15 @@ async def test_a_step_that_bails_beside_processors(way: str, hook: str, scope: A
         assert isinstance(seen.error, StepError)
         assert "scope=" in str(seen.error)
         assert seen.chunks.types[-1:] == (["error"] if seen.chunks.types else [])
+
+
+@both_ways
+async def test_a_hook_that_ends_the_loop_is_no_success(way: str) -> None:
+    """A hook of the stream that raises what steps end with has not brought the run to its end."""
+
+    def leave(ctx: Any) -> None:
+        raise Bail(scope="run")
+
+    seen = await ask(Agent("parrot", model=FakeModel("x"), output_processors=[at("process_output_stream", leave)]), way)
+    assert isinstance(seen.error, RunCancelled)
+    assert seen.chunks.types == ["start", "error"]

@@ -143,7 +143,7 @@ class Call:
         elif aborted:
             status, saved, error = "aborted", "aborted", None
             await self._say_aborted()
-        elif outcome.status != "success" and not state.ended:
+        elif not state.ended:  # cancelled, or bailed out of
             status, saved = "aborted", "cancelled"
             error = RunCancelled(f"run {state.scope.run_id} was cancelled")
             await state.send(ErrorChunk(error))
