@@ -68,6 +68,22 @@ def test_standard_input_and_output(procession: Command, pipeline: Path) -> None:
     assert b"Verdicts" in done.stderr
 
 
+def test_the_log_is_not_among_the_verdicts(procession: Command, tmp_path: Path) -> None:
+    """What the library and the target log goes to standard error, and standard output has verdicts alone."""
+    target = tmp_path / "logging_pipeline.py"
+    target.write_text(
+        "from structlog import get_logger\n"
+        "from procession import create_workflow, processor\n"
+        "@processor(hook='process_input')\n"
+        "async def noisy(ctx):\n"
+        "    get_logger().warning('a warning')\n"
+        "pipeline = create_workflow('noisy').then(noisy).commit()\n"
+    )
+    done = procession("run", target, "--input", "-", "--output", "-", "-q", input=b'"hello"\n')
+    assert [row["verdict"] for row in rows(done.stdout)] == ["pass"]
+    assert b"a warning" in done.stderr
+
+
 def test_the_report(procession: Command, pipeline: Path, tmp_path: Path) -> None:
     """The report has the messages, the verdicts, the pipeline with what became of one, timings and scores."""
     span = {"start": 3, "end": 9, "type": "secret"}

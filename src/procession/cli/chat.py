@@ -8,7 +8,6 @@ reading, or asks the answer to stop, and never breaks into the loop.
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 from collections.abc import Callable, Generator, Mapping
@@ -26,6 +25,7 @@ from procession.cli.chat_agent import ChatJob, Partner
 from procession.cli.chat_questions import answers_to
 from procession.cli.chat_screen import Screen
 from procession.cli.chat_turn import Cost, Turn
+from procession.cli.logs import log_to_stderr
 from procession.errors import ProcessionError
 from procession.steps.abort import AbortSignal
 
@@ -57,7 +57,7 @@ def chat(job: ChatJob, out: Console, notes: Console) -> int:
     """
     live = sys.stdin.isatty() and out.is_terminal
     partner = Partner(job)
-    _log_to_notes()
+    log_to_stderr()
     screen = Screen(out, notes, live=live)
     with start_blocking_portal() as portal:
         talk = Conversation(partner, screen, portal)
@@ -72,19 +72,6 @@ def chat(job: ChatJob, out: Console, notes: Console) -> int:
         if live and talk.turns > 1:
             talk.tell_usage()
     return 0 if live else talk.status
-
-
-def _log_to_notes() -> None:
-    """
-    Keep warnings out of the answers, unless the target has said where it wants its log.
-    """
-    import structlog
-
-    if not structlog.is_configured():
-        structlog.configure(
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-            wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        )
 
 
 class Conversation:

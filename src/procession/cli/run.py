@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TextIO
 from rich.console import Console
 
 from procession.cli.lines import BadLine, Line, read_lines
+from procession.cli.logs import log_to_stderr
 from procession.cli.model import model_of
 from procession.cli.progress import Meter
 from procession.cli.score import Scores, tasks_of
@@ -106,6 +107,7 @@ async def run(job: Job, console: Console) -> tuple[Outcome, Target]:
     Raises ``TargetError`` and ``InputError`` for what is wrong before the first message.
     """
     target = load_target(job.target)
+    log_to_stderr()
     tasks = tasks_of(target)
     judge = Judge(workflow_of(target, model_of(job.model, job.base_url)))
     outcome = Outcome(_corpus_of(target, job.input) or _name(job.input), judge, Scores(tasks), job.rows)
