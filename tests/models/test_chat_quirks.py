@@ -188,7 +188,7 @@ def test_server_that_gave_up(reason: str) -> None:
     """A reason that says that the server did not finish is an error that may be tried again, not an answer."""
     with pytest.raises(ModelError, match=reason) as caught:
         chunks_of(delta(content="Half of"), delta(reason))
-    assert (caught.value.kind, caught.value.retryable) == ("stream", True)
+    assert (caught.value.kind, caught.value.retryable, caught.value.status_code) == ("stream", True, None)
 
 
 @pytest.mark.parametrize(("raw", "reason"), [("STOP", "stop"), ("MAX_TOKENS", "length"), ("Length", "length")])

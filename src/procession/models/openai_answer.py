@@ -118,7 +118,7 @@ class ChatAnswer:
         if isinstance(reason, str) and reason:
             if reason.lower() in _GIVEN_UP:
                 raise self._failures.told(
-                    choice.get("error") or {"message": f"the server gave up ({reason})", "code": 503}
+                    choice.get("error") or {"message": f"the server gave up ({reason})", "type": "server_error"}
                 )
             self._raw_reason = reason
 
