@@ -20,6 +20,7 @@ from procession.messages.prompt import PromptMessage
 from procession.models.model import LanguageModel, ModelRequest
 from procession.models.openai_responses import OpenAIResponsesModel
 from procession.testing.recorder import Recording, record
+from procession.tools.provider_tool import ProviderTool
 from procession.tools.tool import tool
 
 ASK = ModelRequest(messages=[PromptMessage("user", (TextPart("Weather?"),))])
@@ -148,6 +149,40 @@ async def test_agent_that_thinks_between_calls() -> None:
         {"type": "function_call_output", "call_id": "call_1", "output": "Sunny in Oslo"},
     ]
     assert result.usage.total_tokens == 58
+
+
+async def test_agent_whose_provider_searches() -> None:
+    """What OpenAI's own tools did within an agent's step goes back with it, where the model made it."""
+
+    @tool
+    def weather(city: str) -> str:
+        """Tell the weather."""
+        return f"Sunny in {city}"
+
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "x"},
+    }
+    first = events.streamed([events.reasoning(), search, ITEMS[2]])
+    second = events.streamed([events.message("Sunny.")])
+    tools = [weather, ProviderTool("web_search", openai={"type": "web_search"})]
+    async with serving(WireAnswer([body_of(first)]), WireAnswer([body_of(second)])) as server:
+        agent = Agent("a", model=OpenAIResponsesModel("gpt-5-mini", base_url=server.base_url), tools=tools)
+        result = await agent.generate("Weather in Oslo?")
+    assert server.bodies[0]["tools"][1] == {"type": "web_search"}
+    assert [item["type"] for item in server.bodies[1]["input"][1:]] == [
+        "reasoning",
+        "web_search_call",
+        "function_call",
+        "function_call_output",
+    ]
+    assert server.bodies[1]["input"][2] == search
+    assert [(call.tool_name, call.provider_executed) for call in result.tool_calls] == [
+        ("web_search", True),
+        ("weather", False),
+    ]
 
 
 async def test_reasoning_is_told() -> None:
