@@ -29,7 +29,9 @@ def test_keys_are_scrubbed(key: str) -> None:
     assert scrub({"a": [{"b": key}]}) == {"a": [{"b": "[redacted]"}]}
 
 
-@pytest.mark.parametrize("name", ["Authorization", "api-key", "x-api-key", "apiKey", "Set-Cookie", "access_token"])
+@pytest.mark.parametrize(
+    "name", ["Authorization", "api-key", "x-api-key", "apiKey", "Set-Cookie", "access_token", "x-auth-token"]
+)
 def test_fields_with_secret_names_are_scrubbed(name: str) -> None:
     """A field whose name says that it is secret shows nothing, whatever is in it."""
     assert scrub({name: "hunter2", "other": "x"}) == {name: "[redacted]", "other": "x"}

@@ -12,7 +12,7 @@ from typing import Any
 from procession.errors import ModelError, ModelErrorKind
 from procession.models.loose import as_list, as_mapping
 
-__all__ = ["failure_of", "is_retryable", "kind_of", "scrub"]
+__all__ = ["failure_of", "is_retryable", "is_secret_name", "kind_of", "scrub"]
 
 _KEYS = re.compile(
     r"(?i)\b(?:sk|pk|rk|gsk|xai|hf|or)[-_][a-z0-9_\-*.]{6,}"  # keys by their prefix, also half masked ones
@@ -20,7 +20,9 @@ _KEYS = re.compile(
     r"|\bbearer\s+[\w\-.~+/=]{6,}"
     r"|(?<=key=)[\w-]{6,}"
 )
-_SECRET_NAMES = re.compile(r"(?i)^(?:.*[-_])?(?:authorization|api[-_]?key|cookie|secret|password|access[-_]?token)$")
+_SECRET_NAMES = re.compile(
+    r"(?i)^(?:.*[-_])?(?:authorization|api[-_]?key|cookie|secret|password|(?:access|auth|security)[-_]?token)$"
+)
 _TRANSIENT = re.compile(r"(?i)rate.?limit|overload|unavailable|timeout|capacity|server.?error|internal")
 """What providers call errors that pass, where they give no status."""
 _LONGEST_BODY = 4_000
@@ -53,6 +55,16 @@ def is_retryable(status: int | None) -> bool:
     return status is not None and (status in (408, 409, 425, 429) or status >= 500)
 
 
+def is_secret_name(name: str) -> bool:
+    """
+    Return whether a field or a header of this name has something in it that nobody may see.
+
+    >>> is_secret_name("x-api-key"), is_secret_name("keywords")
+    (True, False)
+    """
+    return _SECRET_NAMES.match(name) is not None
+
+
 def scrub(value: Any, *, secrets: tuple[str, ...] = (), depth: int = _DEEPEST) -> Any:
     """
     Return *value* (text, or what JSON can say) without keys: those in *secrets* and those that look like one.
@@ -70,9 +82,7 @@ def scrub(value: Any, *, secrets: tuple[str, ...] = (), depth: int = _DEEPEST) -
         return "[...]"
     if isinstance(value, Mapping):
         return {
-            key: "[redacted]"
-            if _SECRET_NAMES.match(str(key)) and entry
-            else scrub(entry, secrets=secrets, depth=depth - 1)
+            key: "[redacted]" if is_secret_name(str(key)) and entry else scrub(entry, secrets=secrets, depth=depth - 1)
             for key, entry in as_mapping(value).items()
         }
     if isinstance(value, (list, tuple)):

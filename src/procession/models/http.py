@@ -21,6 +21,7 @@ from procession.messages.value import Value
 from procession.models.body import AnswerBody
 from procession.models.compression import ACCEPTED, Unpacker
 from procession.models.failures import failure_of, scrub
+from procession.models.headers import check_headers
 from procession.models.retries import with_retries
 from procession.models.sse import Event
 
@@ -175,6 +176,7 @@ async def post(
     """
     import httpx
 
+    check_headers(headers, model)
     content = _encoded(body, model)
     deadline = current_time() + timeouts.total if timeouts.total is not None else None
     client = await _client(transport, http2)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from procession.errors import DefinitionError, ModelError
 from procession.messages.usage import NO_USAGE
 from procession.models.embedder import Embeddings, Vector, checked_texts
+from procession.models.headers import secrets_in
 from procession.models.openai_embeddings import Encoding, batches, embeddings_body, read_embeddings
 from procession.models.providers import PROVIDERS, address_of
 
@@ -114,21 +115,23 @@ class OpenAIEmbedder:
         server = address_of(self.id, openai, os.environ, base_url=self._base_url, api_key=self._api_key)
         key = server.api_key
         encoding = self._encoding or ("base64" if openai.is_at(server.base_url) else "float")
+        headers = {
+            "accept": "application/json",
+            "content-type": "application/json",
+            **({"authorization": f"Bearer {key}"} if key else {}),
+            **self._headers,
+        }
+        secrets = secrets_in(headers)
         async with post(
             f"{server.base_url}/embeddings",
             embeddings_body(texts, model=self.model, encoding=encoding, dimensions=self._asked, options=self._options),
             model=self.id,
-            headers={
-                "accept": "application/json",
-                "content-type": "application/json",
-                **({"authorization": f"Bearer {key}"} if key else {}),
-                **self._headers,
-            },
+            headers=headers,
             timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=self._timeout),
             max_retries=self._max_retries,
             http2=self._http2,
             transport=self._transport,
-            secrets=(key,) if key else (),
+            secrets=secrets,
         ) as answer:
             async for event in answer:
                 return read_embeddings(
@@ -136,6 +139,6 @@ class OpenAIEmbedder:
                     count=len(texts),
                     dimensions=self.dimensions,
                     model=self.id,
-                    secrets=(key,) if key else (),
+                    secrets=secrets,
                 )
         raise ModelError(f"{self.id} answered with nothing", kind="stream")

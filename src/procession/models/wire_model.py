@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
+from procession.models.headers import secrets_in
 from procession.models.model import ModelRequest, ModelSettings
 from procession.models.providers import Provider, address_of
 
@@ -150,12 +151,13 @@ class WireModel(ABC):
         base_url, key = address.base_url, address.api_key
         settings = request.settings or {}
         wire = self.prepare(request, base_url=base_url, key=key)
-        secrets = (key,) if key else ()
+        headers = {"content-type": "application/json", **wire.headers, **self._headers}
+        secrets = ((key,) if key else ()) + secrets_in(headers)
         async with post(
             base_url + wire.path,
             wire.body,
             model=self.id,
-            headers={"content-type": "application/json", **wire.headers, **self._headers},
+            headers=headers,
             timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=_seconds(settings)),
             max_retries=_retries(settings, self._max_retries),
             http2=self._http2,
