@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from procession.agents.agent import Agent
 from procession.messages.parts import TextPart
-from procession.messages.prompt import PromptMessage
+from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
+from procession.models.anthropic_prompt import messages_piece
+from procession.models.openai_prompt import ChatPrompt
 from procession.models.pieces import Piece, changes_of, pieces_of
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
@@ -57,6 +63,37 @@ def test_keeping_changes_nothing(prompts: list[list[str]]) -> None:
     for texts in prompts:
         kept = pieces_of(prompt(*texts), Converter(), memo=memo, key="f")
         assert list(kept) == list(pieces_of(prompt(*texts), Converter(), key="f"))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ({"n": 1}, {"n": True}),
+        ({"n": [0]}, {"n": [0.0]}),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({"a": {"b": [1]}}, {"a": {"b": [1, 2]}}),
+    ],
+)
+def test_what_is_equal_and_written_otherwise_is_converted_anew(before: Any, now: Any) -> None:
+    """Python takes 1, 1.0 and true for equal, and JSON does not: what a hook made of them is what is sent."""
+    memo = PromptMemo()
+    for args in (before, now, dict(now)):
+        said = [
+            PromptMessage("assistant", (PromptToolCall("c", "t", args),)),
+            PromptMessage("tool", (PromptToolResult("c", "t", {"type": "json", "value": args}),)),
+        ]
+        for convert, key in ((ChatPrompt().piece, "chat"), (messages_piece, "messages")):
+            kept = [piece.entries for piece in pieces_of(said, convert, memo=memo, key=key)]
+            assert json.dumps(kept) == json.dumps([convert(message).entries for message in said])
+
+
+def test_a_list_that_changes_is_another_prompt() -> None:
+    """Whoever gives the same list again, with something else in it, is sent what is in it now."""
+    memo, said = PromptMemo(), prompt("a", "b")
+    for text in "cd":
+        pieces_of(said, Converter(), memo=memo, key="f")
+        said[0] = prompt(text)[0]
+        assert pieces_of(said, Converter(), memo=memo, key="f")[0].entries == (text,)
 
 
 def test_each_change_is_told_once() -> None:

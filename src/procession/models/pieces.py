@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from procession.messages.value import Value
+from procession.models.loose import as_list, as_mapping
 
 if TYPE_CHECKING:
     from procession.messages.prompt import PromptMessage
@@ -54,7 +55,8 @@ def pieces_of(
     same = _common(known, messages)
     made = pieces[:same]
     made.extend(convert(message) for message in messages[same:])
-    memo.kept[key] = (messages, made)
+    # A list is the caller's, who may change it.
+    memo.kept[key] = (tuple(messages) if isinstance(messages, list) else messages, made)
     return made
 
 
@@ -74,7 +76,25 @@ def _common(known: Sequence[PromptMessage], messages: Sequence[PromptMessage]) -
     """
     count = 0
     for before, now in zip(known, messages, strict=False):
-        if before is not now and before != now:
+        if before is not now and not _is_same(before, now):
             break
         count += 1
     return count
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    """
+    Tell whether both are written alike: 1, 1.0 and ``True`` are equal, and so are mappings in another order.
+    """
+    if before is now:
+        return True
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, Value):
+        return all(_is_same(getattr(before, field), getattr(now, field)) for field in type(before).__fields__)
+    if isinstance(before, Mapping):
+        return _is_same([*as_mapping(before).items()], [*as_mapping(now).items()])
+    if isinstance(before, (list, tuple)):
+        entries, others = as_list(before), as_list(now)
+        return len(entries) == len(others) and all(map(_is_same, entries, others))
+    return bool(before == now)
