@@ -12,7 +12,7 @@ from procession.errors import ConditionError, RunError
 from procession.runtime.executor import fail, is_awaitable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
-from procession.steps.result import Stop
+from procession.steps.result import Bailed, Stop, out_of_workflow
 from procession.workflows.plan import Loop, Pause
 
 __all__ = ["run_loop", "run_pause"]
@@ -28,9 +28,15 @@ async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Wal
         record = run.records[path] = Record(node, path, run.now())
         run.append(record)
     number = 0
+    nodes, below = node.body, ""
+    inner = node.inner if not detail else None
+    if inner is not None:  # what is not recorded is walked into without a walk round it
+        nodes, below = inner.plan.nodes, f"{inner.key}/"
     try:
         while True:
-            value = await walk(node.body, value, run, f"{path}[{number}]")
+            value = await walk(nodes, value, run, f"{path}[{number}]{below}")
+            if inner is not None and type(value) is Bailed:
+                value = out_of_workflow(value)
             if isinstance(value, Stop):
                 if record is not None:
                     run.close(record, value)

@@ -18,7 +18,7 @@ from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
 from procession.runtime.loop import run_loop, run_pause
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
-from procession.steps.result import STOPS, Bailed
+from procession.steps.result import STOPS, Bailed, out_of_workflow
 from procession.steps.step import Step, SupportsStep
 from procession.workflows.compile import plan_for, plan_of_step
 from procession.workflows.plan import (
@@ -181,9 +181,7 @@ def _left(plan: Plan, output: Any) -> Any:
     """
     Return what came out of a workflow inside another: its output or a ``Stop``; its own bail ends here.
     """
-    if type(output) is Bailed and output.scope == "workflow" and not plan.single:
-        return output.value
-    return output
+    return output if plan.single else out_of_workflow(output)
 
 
 async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:

@@ -14,7 +14,7 @@ from procession.messages.value import Value
 
 __all__ = [
     "STOPS", "Bailed", "Blocked", "Cancelled", "Failed", "Status", "StepResult", "Stop", "Success", "Suspended",
-    "strongest",
+    "out_of_workflow", "strongest",
 ]  # fmt: skip
 
 Status = Literal["running", "success", "failed", "blocked", "suspended", "bailed", "skipped", "cancelled"]
@@ -137,6 +137,13 @@ class Cancelled(Stop):
 
 STOPS: frozenset[type] = frozenset((Failed, Blocked, Bailed, Suspended, Cancelled))
 """The classes of stops.  ``type(x) in STOPS`` takes a quarter of the time of ``isinstance(x, Stop)``."""
+
+
+def out_of_workflow(output: Any) -> Any:
+    """
+    Return what the *output* of a workflow is to the one that it stands in: its own bail ends there, with its value.
+    """
+    return output.value if type(output) is Bailed and output.scope == "workflow" else output
 
 
 def strongest(stops: list[Stop]) -> Stop:

@@ -123,7 +123,10 @@ class _Compiler:
                     made.append(Each(node.id, node.id, body, node.concurrency))
                 case LoopNode():
                     body = self.place(node.body, "")
-                    made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations))
+                    inner = body[0] if len(body) == 1 and isinstance(body[0], Nested) else None
+                    if inner is not None and inner.plan.check_in is not None:
+                        inner = None
+                    made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations, inner))
                 case SleepNode():
                     made.append(Pause(node.id, node.id, node.seconds))
                     continue

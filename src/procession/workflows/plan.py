@@ -140,6 +140,8 @@ class Loop(PlanNode):
     condition: Callable[[Any], Any]
     until: bool
     most: int | None
+    inner: Nested | None
+    """The workflow that is all of the body, where it is one and takes any value."""
 
 
 class Pause(PlanNode):
