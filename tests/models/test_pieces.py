@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +14,13 @@ from procession.agents.agent import Agent
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
+from procession.models.anthropic import AnthropicModel
 from procession.models.anthropic_prompt import messages_piece
+from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_prompt import ChatPrompt
 from procession.models.pieces import Piece, changes_of, pieces_of
+from procession.processors.contexts import LLMResponseContext
+from procession.processors.processor import Processor
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
@@ -119,3 +124,53 @@ async def test_each_run_has_a_memo() -> None:
     assert len(seen) == 3
     assert seen[0] is seen[1]
     assert seen[1] is not seen[2]
+
+
+class Redacting(Processor):
+    """Edits the body that was sent, as for a log of its own."""
+
+    id = "redacting"
+
+    async def process_llm_response(self, ctx: LLMResponseContext) -> None:
+        """Take out what users wrote, and what tools are for."""
+        for message in ctx.request["messages"]:
+            for block in message["content"] if isinstance(message["content"], list) else [message]:
+                block.update(dict.fromkeys(block.keys() & {"text", "content"}, "[redacted]"))
+        for offered in ctx.request["tools"]:
+            function = offered.get("function", {"parameters": offered.get("input_schema")})
+            function["parameters"]["properties"].clear()
+
+
+@pytest.mark.parametrize("make", [OpenAIChatModel, AnthropicModel])
+async def test_a_body_that_a_hook_edits_is_its_own(make: Any) -> None:
+    """What a hook does to the body that was sent does not reach what is sent next, nor the tools."""
+
+    @tool
+    def clock(zone: str = "UTC") -> str:
+        """Tell the time."""
+        return "noon"
+
+    sent: list[str] = []
+    said = {"type": "text", "text": "Noon.", "role": "assistant", "content": "Noon."}
+    called = {"type": "tool_use", "id": "c", "name": "clock", "input": {}, "function": {"name": "clock"}}
+    answers = [
+        {
+            "id": "1",
+            "type": "message",
+            "content": [block],
+            "stop_reason": "end_turn",
+            "choices": [{"message": message, "finish_reason": "stop"}],
+        }
+        for block, message in ((called, {"content": None, "tool_calls": [called]}), (said, said))
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.content.decode())
+        return httpx.Response(200, json=answers[len(sent) - 1])
+
+    model = make("m", base_url="http://test/v1", transport=httpx.MockTransport(answer), max_retries=0)
+    result = await Agent("a", model=model, tools=[clock], input_processors=[Redacting()]).generate("What time is it?")
+    assert result.text == "Noon."
+    assert "What time is it?" in sent[1]
+    assert "zone" in sent[1]
+    assert "redacted" not in sent[1]

@@ -5,11 +5,13 @@ The nine contexts: what each hook is given besides what every hook is given.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from procession.errors import MessageError, ModelError
 from procession.messages.chunks import Chunk
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_form
 from procession.messages.usage import Usage
 from procession.processors.context import HookContext, SignallingContext
 from procession.processors.hooks import Hook
@@ -166,9 +168,10 @@ class LLMResponseContext(HookContext[LLMResponsePayload]):
     @property
     def request(self) -> Any:
         """
-        The body that was sent, where the model's client hands it over; else the ``ModelRequest``.
+        A copy of the body that was sent, where the model's client hands it over; else the ``ModelRequest``.
         """
-        return self._payload.request
+        request = self._payload.request
+        return deepcopy(request) if is_form(request) else request
 
     @property
     def raw_response(self) -> Any:
