@@ -133,9 +133,9 @@ def run(backend: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     anyio.run(in_time, backend=backend)
 
 
-async def answer_or_error(carrier: Any, url: str = "http://test/v1") -> None:
+async def answer_or_error(carrier: Any, url: str = "http://test/v1", *, http2: bool = False) -> None:
     """Ask, and let nothing but an answer or a ``ModelError`` come of it."""
-    model = OpenAIChatModel("m", base_url=url, provider="local", transport=carrier, max_retries=0)
+    model = OpenAIChatModel("m", base_url=url, provider="local", transport=carrier, max_retries=0, http2=http2)
     recording = await record(model.stream(ASK), catch=ModelError)
     if recording.error is not None:
         assert str(recording.error)
@@ -157,7 +157,7 @@ def test_any_bytes_on_a_connection(backend: str, status: bytes, headers: list[by
 @given(packets=streams(H2))
 def test_any_frames_on_a_connection(backend: str, packets: list[bytes]) -> None:
     """Bytes that may be no HTTP/2."""
-    run(backend, lambda: answer_or_error(transport(packets, http2=True), "https://test/v1"))
+    run(backend, lambda: answer_or_error(transport(packets, http2=True), "https://test/v1", http2=True))
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000])
@@ -165,7 +165,9 @@ def test_any_frames_on_a_connection(backend: str, packets: list[bytes]) -> None:
 async def test_protocol_errors_in_the_middle(frames: bytes, size: int) -> None:
     """What breaks HTTP/2 breaks the answer, also where httpx lets an error of h2 through."""
     carrier = transport([frames[at : at + size] for at in range(0, len(frames), size)], http2=True)
-    model = OpenAIChatModel("m", base_url="https://test/v1", provider="local", transport=carrier, max_retries=0)
+    model = OpenAIChatModel(
+        "m", base_url="https://test/v1", provider="local", transport=carrier, max_retries=0, http2=True
+    )
     with pytest.raises(ModelError, match="local/m") as caught:
         await record(model.stream(ASK))
     assert caught.value.kind in ("stream", "unavailable")

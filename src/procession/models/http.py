@@ -22,6 +22,7 @@ from procession.models.body import AnswerBody
 from procession.models.compression import ACCEPTED, Unpacker
 from procession.models.failures import failure_of, scrub
 from procession.models.headers import check_headers
+from procession.models.http2 import reset_abandoned
 from procession.models.retries import with_retries
 from procession.models.sse import Event
 
@@ -193,7 +194,12 @@ async def post(
             request = client.build_request(
                 "POST", url, content=content, headers=dict(headers), timeout=timeout, extensions={"trace": watch}
             )
-            return await client.send(request, stream=True)
+            try:
+                return await client.send(request, stream=True)
+            except BaseException:
+                if http2:
+                    await reset_abandoned(client)
+                raise
         raise _silent(model)
 
     async def opened() -> Answer:
@@ -215,6 +221,8 @@ async def post(
         yield answer
     finally:
         await answer.close()
+        if http2:
+            await reset_abandoned(client)
 
 
 def _encoded(body: Mapping[str, Any], model: str) -> bytes:
@@ -257,8 +265,7 @@ class _failures_as_model_errors:
         import httpx
 
         what: ModelErrorKind
-        # What broke the protocol is quoted, at any length, and may quote the request.
-        told, hint, retryable = scrub(str(error))[:_LONGEST_QUOTE] or type(error).__name__, None, True
+        told, hint, retryable = _words_of(error), None, True
         if isinstance(error, httpx.TimeoutException):
             what = "timeout"
             told = "no connection in time" if isinstance(error, httpx.ConnectTimeout) else "the server fell silent"
@@ -273,6 +280,18 @@ class _failures_as_model_errors:
         else:
             what = "unavailable"
         return ModelError(f"{self._model}: {told}", kind=what, retryable=retryable, hint=hint)
+
+
+def _words_of(error: BaseException) -> str:
+    """
+    Return what an error says, or, where it says nothing, what one says that it was caused by.
+    """
+    at: BaseException | None = error
+    while at is not None and not str(at):
+        at = at.__cause__ or at.__context__
+    # What broke the protocol is quoted, at any length, and may quote the request.
+    words: str = scrub(str(at))[:_LONGEST_QUOTE]
+    return words if at is not None else type(error).__name__
 
 
 def _silent(model: str) -> ModelError:
