@@ -5,6 +5,7 @@ HTTP/2 streams that nobody listens to: servers are told, so that they stop.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,20 +28,23 @@ async def reset_abandoned(client: Any) -> None:
     httpx, so this looks where httpcore keeps its streams.
     """
     for connection in _connections(client):
-        state = connection._h2_state
-        abandoned = [
-            stream_id
-            for stream_id, stream in state.streams.items()
-            if stream.open and stream_id not in connection._events
-        ]
-        for stream_id in abandoned:
-            unread = state.local_settings.initial_window_size - state.remote_flow_control_window(stream_id)
-            if unread > 0:  # what came and was not read is given back to the other calls
-                state.acknowledge_received_data(unread, stream_id)
-            state.reset_stream(stream_id, error_code=_CANCEL)
-        if abandoned:
-            with move_on_after(_PATIENCE, shield=True):
-                await connection._write_outgoing_data(SimpleNamespace(extensions={}))
+        with suppress(Exception):  # a connection that is broken needs no telling
+            await _reset(connection)
+
+
+async def _reset(connection: Any) -> None:
+    state = connection._h2_state
+    abandoned = [
+        stream_id for stream_id, stream in state.streams.items() if stream.open and stream_id not in connection._events
+    ]
+    for stream_id in abandoned:
+        unread = state.local_settings.initial_window_size - state.remote_flow_control_window(stream_id)
+        if unread > 0:  # what came and was not read is given back to the other calls
+            state.acknowledge_received_data(unread, stream_id)
+        state.reset_stream(stream_id, error_code=_CANCEL)
+    if abandoned:
+        with move_on_after(_PATIENCE, shield=True):
+            await connection._write_outgoing_data(SimpleNamespace(extensions={}))
 
 
 def _connections(client: Any) -> Iterator[Any]:
