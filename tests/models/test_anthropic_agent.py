@@ -235,6 +235,16 @@ class Trip(BaseModel):
     days: int = Field(ge=1)
 
 
+async def test_a_turn_that_is_paused_goes_on() -> None:
+    """A turn that Anthropic pauses is gone on with in the next step, without the call that was under way."""
+    search: dict[str, Any] = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+    paused = stream_of(start(), *text(0, "I search."), *block(1, search), end("pause_turn"), STOP)
+    async with serving(WireAnswer([paused]), DONE) as server:
+        result = await agent_on(server).generate("Hi")
+    assert (result.text, result.finish_reason) == ("I search.Done.", "stop")
+    assert reply_in(server.bodies[1]) == [{"type": "text", "text": "I search."}]
+
+
 @pytest.mark.parametrize("model", ["claude-sonnet-5-5", "claude-3-7-sonnet-latest"])
 async def test_value_as_an_answer(model: str) -> None:
     """An agent's structured output comes by the schema, or by the tool of a model from before schemas."""

@@ -295,6 +295,22 @@ def test_answer_in_json_by_a_tool() -> None:
         assert "output_config" not in body
 
 
+@pytest.mark.parametrize("thinking", [{"type": "enabled", "budget_tokens": 1024}, {"type": "adaptive"}])
+def test_answer_in_json_of_a_model_that_thinks(thinking: dict[str, Any]) -> None:
+    """Anthropic refuses a tool that must be called while a model thinks: it is asked in words, also where that is a setting."""
+    asked: dict[str, Any] = {"response_format": {"type": "json", "schema": TRIP}, "tools": (WEATHER,)}
+    for request in (
+        ask(provider_options={"anthropic": {"thinking": thinking}}, **asked),
+        ask(settings={"thinking": thinking}, **asked),
+    ):
+        body = body_of(request, model="claude-3-7-sonnet-latest")
+        assert [tool["name"] for tool in body["tools"]] == ["weather"]
+        assert "tool_choice" not in body
+        assert "JSON" in body["system"][-1]["text"]
+    off = ask(provider_options={"anthropic": {"thinking": {"type": "disabled"}}}, **asked)
+    assert body_of(off, model="claude-3-7-sonnet-latest")["tool_choice"]["type"] == "any"
+
+
 @pytest.mark.parametrize(
     ("schema", "setting", "options"),
     [

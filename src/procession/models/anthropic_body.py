@@ -67,6 +67,8 @@ def messages_body(
         choice = {"type": "auto"}  # it was left out, and to ask for it would be refused
     if request.response_format is not None:
         way = structured_output or ("json_schema" if knows_output_format(model) else "tool")
+        if way == "tool" and _thinks(request.settings or {}, options):
+            way = "words"  # a model that thinks can be made to call no tool
         schema = request.response_format.get("schema")
         held = held_schema(schema) if way == "json_schema" else None
         if held is not None:
@@ -120,6 +122,11 @@ def _take_settings(body: dict[str, Any], settings: Mapping[str, Any], takes_samp
             if key in SAMPLING:
                 details = 'Anthropic takes it in older versions of its API alone: AnthropicModel(version="2023-06-01")'
             warnings.append({"type": "unsupported-setting", "setting": key, "details": details})
+
+
+def _thinks(settings: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+    thinking = as_mapping(options.get("thinking", settings.get("thinking")))
+    return thinking.get("type") in ("enabled", "adaptive")
 
 
 _OWN_OPTIONS = frozenset({
