@@ -5,17 +5,16 @@ The mock server that others wrote, @copilotkit/aimock, as a process of its own.
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.wire.process import running
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
-READY = "listening on "
 
 
 def node() -> str | None:
@@ -31,7 +30,7 @@ def node() -> str | None:
 
 
 @contextmanager
-def running() -> Generator[str, None, None]:
+def mock_server() -> Generator[str, None, None]:
     """
     Run the server on a port of its own choosing until the block is left, and give its address.
 
@@ -40,17 +39,6 @@ def running() -> Generator[str, None, None]:
     program = node()
     if program is None or not PROGRAM.is_file():
         pytest.skip("the mock server is not installed: make wire")
-    command = [program, str(PROGRAM), "--port", "0", "--fixtures", str(HERE / "data" / "fixtures.json"), "--strict"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        try:
-            said: list[str] = []
-            for line in process.stdout:
-                said.append(line)
-                if READY in line:
-                    break
-            else:
-                pytest.fail(f"the mock server did not start: {''.join(said)}")
-            yield said[-1].partition(READY)[2].strip()
-        finally:
-            process.terminate()
+    command = [program, str(PROGRAM), "--port", "0", "--strict", "--fixtures", str(HERE / "data" / "fixtures.json")]
+    with running(command, ready="listening on ") as url:
+        yield url

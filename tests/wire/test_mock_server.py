@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 import stamina
 from pydantic import BaseModel
-from tests.wire.mock_server import running
+from tests.wire.mock_server import mock_server
 
 from procession.agents.agent import Agent
 from procession.errors import ModelError
@@ -37,7 +37,7 @@ CLIENTS: dict[str, tuple[str, Callable[..., WireModel]]] = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Run the server for the tests of this file."""
-    with running() as url:
+    with mock_server() as url:
         yield url
 
 
