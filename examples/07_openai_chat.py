@@ -7,6 +7,7 @@ import anyio
 import httpx
 
 from procession import Agent, tool
+from procession.messages.chunks import TextDelta, ToolCall
 from procession.models.openai_chat import OpenAIChatModel
 
 
@@ -33,7 +34,7 @@ usage = f"data: {json.dumps({'choices': [], 'usage': {'prompt_tokens': 90, 'comp
 end = usage + "data: [DONE]\n\n"
 recorded = iter(
     [
-        event({"reasoning_content": "Both at once."}) + call(0, "Bergen") + call(1, "Oslo") + event({}, "tool_calls") + end,
+        event({"reasoning_content": "Both."}) + call(0, "Bergen") + call(1, "Oslo") + event({}, "tool_calls") + end,
         ": keep-alive\n\n" + event({"content": "Go to "}) + event({"content": "Oslo."}) + event({}, "stop") + end,
     ]
 )
@@ -56,9 +57,9 @@ async def main() -> None:
     """Ask, and show the answer as it comes."""
     async with agent.stream("Bergen or Oslo?") as stream:
         async for chunk in stream:
-            if chunk.type == "tool-call":
+            if isinstance(chunk, ToolCall):
                 print("calls", chunk.tool_name, chunk.args)
-            elif chunk.type == "text-delta":
+            elif isinstance(chunk, TextDelta):
                 print(chunk.text, end="")
         result = await stream.result()
     print("\ntokens:", result.usage.total_tokens)
