@@ -53,7 +53,8 @@ class Named(Point):
     name: str = ""
 
     def __init__(self, name: str) -> None:
-        self._set_up(name=name, x=len(name))
+        super().__init__(len(name))
+        object.__setattr__(self, "name", name)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,17 @@ def test_a_class_below_another_may_have_a_constructor_of_its_own() -> None:
     assert (made.x, made.y, made.name, type(made)) == (3, 0, "abc", Named)
     assert made == Named("abc") != Named("abd") and made.replace(y=2).y == 2 and type(made.replace(y=2)) is Named
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_a_class_below_one_with_a_constructor_is_made_of_its_fields() -> None:
+    """A class without a constructor of its own has one of its fields, whatever the classes above have."""
+
+    class Renamed(Named):
+        """Has nothing of its own."""
+
+    made = Renamed(1, name="abc")
+    assert (made.x, made.y, made.name, type(made)) == (1, 0, "abc", Renamed)
+    assert (Point(1).x, Point3(x=1, z=2).z) == (1, 2)
 
 
 def test_a_value_is_whole_when_it_looks_at_itself() -> None:

@@ -43,8 +43,11 @@ class ValueMeta(type):
             key for key, kind in annotations.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar"))
         )
         defaults = {key: namespace.pop(key) for key in own if key in namespace}
-        if "__init__" in namespace and any(getattr(base, "__fields__", ()) for base in bases):
+        if "__init__" in namespace:
             namespace["__new__"] = _new_and_empty  # not that of the class above, which sets its fields
+            for base in bases:
+                if vars(base).get("__init__") is object.__init__:
+                    base.__init__ = _for_those_below(base)  # type: ignore[misc]
         namespace.setdefault("__slots__", own)
         cls = super().__new__(mcls, name, bases, namespace)
         fields: dict[str, None] = {}
@@ -58,11 +61,27 @@ class ValueMeta(type):
         cls.__field_defaults__ = inherited | defaults
         if cls.__fields__ and "__init__" not in namespace:
             cls.__new__ = _compile_on_first_use(cls, kw_only)  # type: ignore[method-assign]
+            cls.__init__ = object.__init__  # type: ignore[misc]  # not that of the class above, either
         return cls
 
 
 def _new_and_empty(cls: type[Value], *args: Any, **kwargs: Any) -> Value:
     return object.__new__(cls)
+
+
+def _for_those_below(base: Any) -> Callable[..., None]:
+    """
+    Return what ``super().__init__(...)`` calls in a class below *base* with a constructor of its own.
+    """
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if self.__new__ is not _new_and_empty:
+            return  # its fields are set
+        made = base(*args, **kwargs)
+        for field in base.__fields__:
+            object.__setattr__(self, field, getattr(made, field))
+
+    return __init__
 
 
 def _compile_on_first_use(cls: ValueMeta, kw_only: bool) -> Callable[..., Any]:
@@ -161,17 +180,6 @@ class Value(metaclass=ValueMeta):
                 raise
             raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}: it has {', '.join(cls.__fields__)}") from None
         return made
-
-    def _set_up(self, **fields: Any) -> None:
-        """
-        Set *fields*, and the others to their defaults: for a class below another one, with an ``__init__`` of its own.
-        """
-        cls = type(self)
-        for name, value in {**cls.__field_defaults__, **fields}.items():
-            object.__setattr__(self, name, value)
-        looks = getattr(self, "__post_init__", None)
-        if looks is not None:
-            looks()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed: use replace({name}=...)")

@@ -50,7 +50,8 @@ class ProviderTool(Tool[Any]):
     """What each provider knows the tool by, by the name of the provider's format."""
 
     def __init__(self, name: str, **definitions: Mapping[str, Any]) -> None:
-        self._set_up(name=name, parameters={}, execute=_not_here, definitions=_checked(name, definitions))
+        super().__init__(name=name, parameters={}, execute=_not_here)
+        object.__setattr__(self, "definitions", _checked(name, definitions))
 
     @property
     def provider_tool(self) -> Mapping[str, Mapping[str, Any]]:
