@@ -33,7 +33,7 @@ wire: .venv/installed-mock ## the tests against a mock server that others wrote 
 	$(bin)/python -m pytest tests/wire $(ARGS)
 
 slow: .venv/installed-tiny ## the tests with a real, tiny model on this machine (about 200 MB are installed)
-	$(bin)/python -m pytest -m slow $(ARGS)
+	$(bin)/python -m pytest tests/wire -m slow $(ARGS)
 
 check: .venv/installed-mock lint types test ## lint, both type checkers, import contracts, tests: what CI runs
 
