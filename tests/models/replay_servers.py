@@ -89,7 +89,7 @@ def _openai(body: Body) -> None:
             after = next((one for one in items[at + 1 :] if one["type"] != "reasoning"), {"type": None})
             assert after["type"] not in (None, "function_call_output"), "reasoning without what it led to"
             assert after.get("role") in (None, "assistant"), "reasoning without what it led to"
-            assert "id" not in item, "a server that keeps nothing knows no ids"
+            assert item["id"], "some servers want to know what it is that they decrypt"
             assert item.get("encrypted_content")
         elif kind == "message" and item["role"] == "user":
             assert not owed, "calls without an answer"

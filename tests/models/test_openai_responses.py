@@ -143,7 +143,7 @@ async def test_agent_that_thinks_between_calls() -> None:
         result = await agent.generate("Weather in Oslo?")
     assert result.text == "Née 🙂Sunny."
     assert server.bodies[1]["input"][1:] == [
-        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hmm"}], "encrypted_content": "gAA+/="},
+        events.reasoning("Hmm", item_id="rs_1", encrypted="gAA+/="),
         {"type": "message", "role": "assistant", "content": "Née 🙂"},
         {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city": "Oslo"}'},
         {"type": "function_call_output", "call_id": "call_1", "output": "Sunny in Oslo"},

@@ -75,12 +75,6 @@ def check_types(target: str, body: Mapping[str, Any]) -> None:
     if target == "chat":  # whose reasoning is not OpenAI's
         said = [{key: value for key, value in one.items() if key != "reasoning_details"} for one in body["messages"]]
         body = {**body, "messages": said}
-    if target == "openai":  # whose types want an id that the server does without
-        thoughts = {"id": "rs"}
-        body = {
-            **body,
-            "input": [{**thoughts, **item} if item["type"] == "reasoning" else item for item in body["input"]],
-        }
     _TYPES[target].check(body)
 
 

@@ -113,6 +113,16 @@ def test_no_id_without_its_reasoning() -> None:
     assert "id" not in said(unknown, call(), item_ids=True)[0][-1]
 
 
+def test_encrypted_reasoning_has_its_id() -> None:
+    """Reasoning that no server looks up goes back under its id, also if only its last part has what is encrypted."""
+    parts = (thought("One", encrypted=None), thought("Two"), call(), thought("Three", "rs_2", None), text("a"))
+    summary = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+    (reasoning_item, *others) = responses_piece(PromptMessage("assistant", parts)).entries
+    assert reasoning_item == {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAA-1"}
+    assert [(item["type"], "id" in item) for item in others] == [("function_call", False), ("message", False)]
+    assert not any("id" in item for item in said(*parts, item_ids=False)[0])
+
+
 @pytest.mark.parametrize("item_ids", [False, True])
 def test_reasoning_is_never_alone(item_ids: bool) -> None:
     """Reasoning whose call was not answered, and so is not sent, is not sent either."""

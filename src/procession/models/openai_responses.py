@@ -52,8 +52,8 @@ class OpenAIResponsesModel(WireModel):
         """
         What every client takes is described at ``WireModel``.
 
-        Items go back under their ids where the server keeps them (``provider_options={"openai": {"store": True}}``);
-        *item_ids* is for servers that want them always, or never.
+        Items go back under their ids where the server keeps them (``provider_options={"openai": {"store": True}}``), and
+        encrypted reasoning anywhere; *item_ids* is for servers that want the ids of all items always, or none ever.
         """
         super().__init__(
             model,

@@ -45,7 +45,7 @@ def responses_body(
     The server is asked to keep nothing, and for its reasoning in a form that can go back.  ``provider_options`` of
     ``openai`` and of *provider* go last and may replace anything; in ``reasoning`` and ``text`` they replace what they
     name, and to ``include`` they add.  Items go back under their ids where the server keeps them, or where *item_ids*
-    says so.  Of *dialect* counts what both of OpenAI's formats have.
+    says so; encrypted reasoning does unless it is false.  Of *dialect* counts what both of OpenAI's formats have.
 
     Raises ``InputError`` for a file that cannot be sent.
 
@@ -55,7 +55,7 @@ def responses_body(
     """
     settings, options = request.settings or {}, _options(request, provider)
     stored = bool(options.get("store", settings.get("store")))
-    with_ids = stored if item_ids is None else item_ids
+    with_ids = True if stored and item_ids is None else item_ids
     thinking = thinks(model) is not False
     convert = partial(
         responses_piece,

@@ -34,14 +34,15 @@ def responses_piece(
     message: PromptMessage,
     *,
     system_role: str = "system",
-    item_ids: bool = False,
+    item_ids: bool | None = None,
     any_arguments: bool = True,
     thinks: bool = True,
 ) -> Piece:
     """
     Return one entry of a prompt as input items.
 
-    *item_ids* lets items go back under their ids, for a server that keeps them; *any_arguments* lets the arguments of
+    *item_ids* lets items go back under their ids, for a server that keeps them; unless it is false, encrypted reasoning
+    does anywhere: it is not looked up, and some servers want its id.  *any_arguments* lets the arguments of
     a call go back as the model wrote them, though they are no JSON object; *thinks* lets reasoning go back, which a model
     that does not think refuses.
 
@@ -105,7 +106,9 @@ class _Said:
     What a model said in one answer, as items in their order.
     """
 
-    def __init__(self, parts: Sequence[PromptPart], *, item_ids: bool, any_arguments: bool, thinks: bool) -> None:
+    def __init__(
+        self, parts: Sequence[PromptPart], *, item_ids: bool | None, any_arguments: bool, thinks: bool
+    ) -> None:
         self.items: list[dict[str, Any]] = []
         self.changes: list[Mapping[str, Any]] = []
         self._item_ids = item_ids
@@ -173,6 +176,8 @@ class _Said:
             item["summary"].append({"type": "summary_text", "text": part.text})
         if encrypted:
             item["encrypted_content"] = encrypted
+            if item_id and self._item_ids is None:
+                item["id"] = item_id
 
     def _add_own(self, item: dict[str, Any] | None, left_out: Mapping[str, Any]) -> None:
         """
@@ -187,7 +192,7 @@ class _Said:
     def _append(self, item: dict[str, Any], part: PromptPart | None = None) -> None:
         for thought in self._thoughts:
             if "id" in thought or "encrypted_content" in thought or "content" in thought:
-                self._linked = "id" in thought
+                self._linked = self._item_ids is True and "id" in thought
                 self.items.append(thought)
             else:
                 self._linked = False
