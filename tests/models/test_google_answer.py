@@ -246,3 +246,12 @@ def test_done_of_a_translating_server() -> None:
         told.append((len(list(answer.read(event))), answer.done))
     assert told == [(2, False), (0, False), (0, True), (0, True)]
     assert [chunk.type for chunk in answer.finish()] == ["text-end", "finish"]
+
+
+def test_warnings_of_a_server_that_tells_nothing_of_itself() -> None:
+    """What was not done as asked is told also where no event has an id or a model's name."""
+    left_out = ({"type": "other", "message": "left out"},)
+    answer = GoogleAnswer(AnswerContext(model="google/m", warnings=left_out))
+    told = list(answer.read('{"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}'))
+    assert isinstance(told[0], ResponseMetadata)
+    assert told[0].warnings == left_out

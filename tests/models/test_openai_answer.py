@@ -14,6 +14,7 @@ from procession.messages.chunks import (
     Chunk,
     Finish,
     ReasoningDelta,
+    ResponseMetadata,
     TextDelta,
     ToolCall,
     ToolInputDelta,
@@ -365,3 +366,14 @@ def test_whatever_comes_is_read_or_refused(payloads: list[Any]) -> None:
         return
     assert isinstance(chunks[-1], Finish)
     json.dumps([chunk.args for chunk in chunks if isinstance(chunk, ToolCall)])
+
+
+def test_warnings_of_a_server_that_tells_nothing_of_itself() -> None:
+    """What was not done as asked is told also where no event has an id or a model's name."""
+    answer = ChatAnswer("test/m", warnings=[{"type": "other", "message": "left out"}])
+    event = '{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}'
+    told = [chunk for chunk in (*answer.read('{"choices": []}'), *answer.read(event), *answer.read(event))]
+    assert [(chunk.id, chunk.warnings) for chunk in told if isinstance(chunk, ResponseMetadata)] == [
+        (None, [{"type": "other", "message": "left out"}])
+    ]
+    assert isinstance(told[0], ResponseMetadata)

@@ -117,7 +117,9 @@ class GoogleAnswer:
     def _read_payload(self, payload: Mapping[str, Any], event: str) -> Iterator[Chunk]:
         if payload.get("error") or event == "error":
             raise self._failure(payload)
-        if not self._has_metadata and (payload.get("responseId") or payload.get("modelVersion")):
+        if not self._has_metadata and (
+            payload.get("responseId") or payload.get("modelVersion") or self._context.warnings
+        ):
             self._has_metadata = True
             self._calls.response_id = as_text(payload.get("responseId"))
             yield self._metadata(payload)

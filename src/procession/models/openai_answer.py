@@ -105,7 +105,9 @@ class ChatAnswer:
             return
         payload = self._failures.json_object(data)
         self._raise_if_error(payload, event)
-        if not self._has_metadata and (payload.get("id") or payload.get("model")):
+        if not self._has_metadata and (
+            payload.get("id") or payload.get("model") or (self._warnings and payload.get("choices"))
+        ):
             self._has_metadata = True
             yield self._metadata(payload)
         self._usage = chat_usage(payload) or self._usage  # servers that send it with every chunk send the sum so far
