@@ -112,6 +112,22 @@ async def test_surroundings_that_cannot_be_used(variable: str, value: str, monke
     assert "http2" not in str(error)
 
 
+async def test_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another event loop, or connections that were closed, do not read again whom to trust."""
+    made: list[object] = []
+    create = httpx.create_ssl_context
+
+    def noting() -> object:
+        made.append(1)
+        return create()
+
+    monkeypatch.setattr(httpx, "create_ssl_context", noting)
+    async with raw_server(HELLO) as server:
+        for _ in range(3):
+            assert (await asked(server.base_url)).text == "Hello"
+    assert len(made) <= 1
+
+
 async def test_cookies_are_not_kept() -> None:
     """A cookie that a server sets is not sent with the next call, which may be another user's."""
     answer = HELLO.replace(b"\r\n", b"\r\nset-cookie: session=secret; Path=/\r\n", 1)

@@ -1,5 +1,5 @@
 """
-HTTP: the one module that talks to servers, on httpx.
+HTTP: the module that talks to servers, on httpx.
 
 Each event loop has one pool of connections, which is closed with the loop.  Whatever goes wrong between us and a
 server leaves as a ``ModelError``.  httpx takes a tenth of a second to import and is loaded with the first request.
@@ -8,32 +8,35 @@ server leaves as a ``ModelError``.  httpx takes a tenth of a second to import an
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import CancelScope, current_time, move_on_after
 from anyio.lowlevel import RunVar
 
-from procession.errors import InputError, ModelError, ModelErrorKind
+from procession.errors import InputError, ModelError
 from procession.messages.value import Value
 from procession.models.body import AnswerBody
 from procession.models.compression import ACCEPTED, Unpacker
 from procession.models.failures import failure_of, scrub
 from procession.models.headers import check_headers
 from procession.models.http2 import reset_abandoned
+from procession.models.http_failures import as_model_errors
 from procession.models.retries import with_retries
 from procession.models.sse import Event
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 __all__ = ["Answer", "Timeouts", "Transport", "close_connections", "post", "replaying"]
 
 _LARGEST_ERROR = 65_536
-_LONGEST_QUOTE = 300
-_BELOW_HTTPX = ("h2", "hpack", "hyperframe", "h11", "httpcore")
 _PATIENCE = 1_000
 _DRAIN = 0.1
 """Seconds that a server has to end a stream that is over, so that its connection can be used again."""
@@ -133,7 +136,7 @@ class Answer:
 
     async def _read_error(self) -> AsyncGenerator[Event, None]:
         text = bytearray()
-        with _failures_as_model_errors(self._model, reading=True):
+        with as_model_errors(self._model, reading=True):
             unpacker = self._unpacker()
             async for piece in self._pieces:
                 text += unpacker.feed(piece)[:_LARGEST_ERROR]
@@ -144,7 +147,7 @@ class Answer:
     async def _read(self) -> AsyncGenerator[Event, None]:
         unpacker = self._unpacker()
         body = AnswerBody(self._response.headers.get("content-type", ""), model=self._model)
-        with _failures_as_model_errors(self._model, reading=True):
+        with as_model_errors(self._model, reading=True):
             async for piece in self._pieces:
                 for event in body.feed(unpacker.feed(piece)):
                     yield event
@@ -184,7 +187,7 @@ async def post(
     timeout = httpx.Timeout(timeouts.read, connect=timeouts.connect, pool=None)
 
     async def sent() -> httpx.Response:
-        with _failures_as_model_errors(model, reading=False), CancelScope() as patience:
+        with as_model_errors(model, reading=False), CancelScope() as patience:
 
             async def watch(event: str, _: Mapping[str, Any]) -> None:
                 # A server that sends its headers byte by byte is never silent; they count as one thing to wait for.
@@ -234,64 +237,6 @@ def _encoded(body: Mapping[str, Any], model: str) -> bytes:
             hint="settings, provider options and schemas must be made of text, numbers, lists and mappings",
         ) from error
     return text.encode("utf-8", "replace")  # half a surrogate pair is no text: servers refuse the whole request
-
-
-class _failures_as_model_errors:
-    """
-    Turns httpx's exceptions into ``ModelError``.
-    """
-
-    __slots__ = ("_model", "_reading")
-
-    def __init__(self, model: str, *, reading: bool) -> None:
-        self._model = model
-        self._reading = reading
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, ModelError):
-            return
-        import httpx
-
-        # httpx lets some errors of the libraries below it through: those of h2, for one.
-        below = type(error).__module__.partition(".")[0] in _BELOW_HTTPX
-        if below or isinstance(error, (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError)):
-            # A key that is no ASCII is quoted by the exception that it causes.
-            raise self._translated(error) from (None if isinstance(error, UnicodeError) else error)
-
-    def _translated(self, error: BaseException) -> ModelError:
-        import httpx
-
-        what: ModelErrorKind
-        told, hint, retryable = _words_of(error), None, True
-        if isinstance(error, httpx.TimeoutException):
-            what = "timeout"
-            told = "no connection in time" if isinstance(error, httpx.ConnectTimeout) else "the server fell silent"
-        elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError)):
-            what, retryable, hint = "rejected", False, "check the base URL and the key"
-        elif self._reading:
-            what = "stream"
-            told = f"the connection broke before the answer was complete ({told})"
-        elif isinstance(error, httpx.ConnectError):
-            what, hint = "unavailable", "is the server running, and the base URL right?"
-            told = f"no connection ({told})"
-        else:
-            what = "unavailable"
-        return ModelError(f"{self._model}: {told}", kind=what, retryable=retryable, hint=hint)
-
-
-def _words_of(error: BaseException) -> str:
-    """
-    Return what an error says, or, where it says nothing, what one says that it was caused by.
-    """
-    at: BaseException | None = error
-    while at is not None and not str(at):
-        at = at.__cause__ or at.__context__
-    # What broke the protocol is quoted, at any length, and may quote the request.
-    words: str = scrub(str(at))[:_LONGEST_QUOTE]
-    return words if at is not None else type(error).__name__
 
 
 def _silent(model: str) -> ModelError:
@@ -344,6 +289,7 @@ async def _client(transport: Transport | None, http2: bool) -> httpx.AsyncClient
         try:
             client = httpx.AsyncClient(
                 transport=port,
+                verify=_trusted(http2, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
                 http2=http2,
                 headers={"user-agent": "procession", "accept-encoding": ACCEPTED},
                 # Calls share connections, and nothing else: a cookie set for one key is not sent with another.
@@ -351,12 +297,26 @@ async def _client(transport: Transport | None, http2: bool) -> httpx.AsyncClient
                 limits=httpx.Limits(max_connections=1_000, max_keepalive_connections=100),
             )
         except ImportError as error:
-            needed = "HTTP/2 needs a package" if http2 else f"the proxy cannot be used: {error}"
-            raise InputError(needed, hint="pip install 'procession[http2]'" if http2 else _SURROUNDINGS) from error
+            if "socks" in str(error).lower():
+                raise InputError(f"the proxy cannot be used: {error}", hint=_SURROUNDINGS) from error
+            raise InputError("HTTP/2 needs a package", hint="pip install 'procession[http2]'") from error
         except (OSError, ValueError, httpx.InvalidURL) as error:
             raise InputError(f"no connection can be made: {error}", hint=_SURROUNDINGS) from error
         found = pool.clients[id(transport), http2] = (transport, client)  # holding the transport keeps its id its own
     return found[1]
+
+
+@lru_cache(maxsize=8)
+def _trusted(http2: bool, file: str | None, folder: str | None) -> ssl.SSLContext:
+    """
+    Read whom to trust: httpx looks at the two variables.
+
+    That takes as long as some calls do, and is done once, not for each event loop.  What a connection offers is written
+    into what it is given, so that those with and without HTTP/2 have one each.
+    """
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 async def close_connections() -> None:
