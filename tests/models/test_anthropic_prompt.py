@@ -258,6 +258,15 @@ def test_ids_that_come_again_are_numbered() -> None:
         assert [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"] == ids
 
 
+def test_ids_of_one_answer_that_come_again_are_numbered() -> None:
+    """Of calls that an answer made under one id each has its own result, in their order."""
+    step = assistant(*[PromptToolCall("same", "f", {}) for _ in range(3)]), results(*[result("same")] * 3)
+    blocks = [block for message in messages_of(user("q"), *step) for block in message["content"]]
+    ids = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert ids == ["same", "same-2", "same-3"]
+    assert [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"] == ids
+
+
 def test_files_in_results() -> None:
     """A file that Anthropic does not take is named in the result, since the call has to be answered, and that is told."""
     sound = {"type": "media", "data": "aGk=", "mediaType": "audio/wav"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from procession.messages.parts import ReasoningPart, TextPart
-from procession.messages.prompt import PromptMessage, PromptToolCall
+from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
 from procession.models.chat_dialects import dialect_of
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
@@ -239,3 +239,31 @@ def test_servers_of_open_models() -> None:
     assert json.loads(call["arguments"]) == {"arguments": '{"a": tru'}
     own, _ = responses_body(request, model="m")
     assert (len(own["input"]), own["input"][2]["arguments"]) == (3, '{"a": tru')
+
+
+def test_ids_of_calls_that_come_again() -> None:
+    """Calls of a server that counts from nought in every answer are told apart, each with its own answer."""
+    same = "f:0", "x" * 64
+    prompt = [
+        entry
+        for turn in range(3)
+        for entry in (
+            PromptMessage("assistant", tuple(PromptToolCall(id, "f", {"turn": turn}) for id in (*same, f"own-{turn}"))),
+            PromptMessage(
+                "tool",
+                tuple(
+                    PromptToolResult(id, "f", {"type": "text", "value": f"{id} {turn}"})
+                    for id in (*same, f"own-{turn}")
+                ),
+            ),
+        )
+    ]
+    body, _ = responses_body(ModelRequest(messages=prompt, memo=(memo := PromptMemo())), model="gpt-5-mini")
+    calls = {item["call_id"]: item["arguments"] for item in body["input"] if item["type"] == "function_call"}
+    outputs = {item["call_id"]: item["output"] for item in body["input"] if item["type"] == "function_call_output"}
+    assert [*calls] == [*outputs]
+    assert len(calls) == 9
+    assert {"f:0", "f:0-2", "f:0-3", "own-2"} < {*calls}
+    assert all(len(id) <= 64 for id in calls)
+    assert [output[-1] for output in outputs.values()] == [args[-2] for args in calls.values()]
+    assert responses_body(ModelRequest(messages=prompt, memo=memo), model="gpt-5-mini")[0] == body

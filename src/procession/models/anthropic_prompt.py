@@ -143,20 +143,22 @@ def _with_own_ids(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if len(set(calls)) == len(calls):
         return messages
     seen: set[str] = set()
-    renamed: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+    unanswered: dict[str, list[str]] = {}
     for at, message in enumerate(messages):
         for index, block in enumerate(message["content"]):
             key = "id" if block["type"] == "tool_use" else "tool_use_id" if block["type"] == "tool_result" else None
             if key is None:
                 continue
-            told = block[key]
+            own = told = block[key]
             if key == "id":
-                own, number = told, 1
                 while own in seen:
-                    own, number = f"{told}-{number + 1}", number + 1
+                    numbers[told] = numbers.get(told, 1) + 1
+                    own = f"{told}-{numbers[told]}"
                 seen.add(own)
-                renamed[told] = own
-            own = renamed.get(told, told)
+                unanswered.setdefault(told, []).append(own)
+            elif unanswered.get(told):
+                own = unanswered[told].pop(0)
             if own != told:
                 content = [*messages[at]["content"]]
                 content[index] = {**block, key: own}

@@ -15,7 +15,7 @@ from procession.models.openai_models import refused_sampling, thinks
 from procession.models.openai_tools import named_schema, responses_tools
 from procession.models.openai_values import one_system
 from procession.models.pieces import changes_of, pieces_of
-from procession.models.responses_prompt import responses_piece
+from procession.models.responses_prompt import responses_piece, with_own_ids
 
 __all__ = ["responses_body"]
 
@@ -67,7 +67,7 @@ def responses_body(
     pieces = pieces_of(
         request.messages, convert, memo=request.memo, key=f"responses:{sorted(convert.keywords.items())}"
     )
-    items = [item for piece in pieces for item in piece.entries]
+    items = with_own_ids([item for piece in pieces for item in piece.entries])
     body: dict[str, Any] = {
         "model": model,
         "input": one_system(items, system_role) if dialect.one_system else items,

@@ -19,7 +19,7 @@ from procession.models.openai_values import arguments_text, fitting_id, result_p
 from procession.models.pieces import Piece
 from procession.models.responses_provider_tools import image_item, provider_item
 
-__all__ = ["responses_piece"]
+__all__ = ["responses_piece", "with_own_ids"]
 
 _LONGEST_ID = 64
 _FOREIGN_THOUGHTS = {"type": "other", "message": "reasoning of another provider is not sent"}
@@ -60,6 +60,37 @@ def responses_piece(
         return Piece(tuple(_output(part) for part in message.content if isinstance(part, PromptToolResult)))
     said = _Said(message.content, item_ids=item_ids, any_arguments=any_arguments, thinks=thinks)
     return Piece(tuple(said.items), tuple(said.changes))
+
+
+def with_own_ids(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Return *items* in which no two calls have one id: those of a server that counts from nought in every answer come
+    again, and OpenAI refuses such a conversation for good.
+
+    >>> call, output = {"type": "function_call", "call_id": "f:0"}, {"type": "function_call_output", "call_id": "f:0"}
+    >>> [item["call_id"] for item in with_own_ids([call, output, call, output])]
+    ['f:0', 'f:0', 'f:0-2', 'f:0-2']
+    """
+    calls = [item["call_id"] for item in items if item["type"] == "function_call"]
+    seen: set[str] = set()
+    if len(set(calls)) == len(calls):
+        return items
+    numbers: dict[str, int] = {}
+    unanswered: dict[str, list[str]] = {}
+    made: list[dict[str, Any]] = []
+    for item in items:
+        told: str = item.get("call_id", "")
+        own = told
+        if item["type"] == "function_call":
+            while own in seen:
+                numbers[told] = numbers.get(told, 1) + 1
+                own = fitting_id(f"{told}-{numbers[told]}", _LONGEST_ID)
+            seen.add(own)
+            unanswered.setdefault(told, []).append(own)
+        elif item["type"] == "function_call_output" and unanswered.get(told):
+            own = unanswered[told].pop(0)
+        made.append({**item, "call_id": own} if own != told else item)
+    return made
 
 
 def _given(part: TextPart | FilePart) -> dict[str, Any]:
