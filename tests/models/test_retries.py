@@ -11,6 +11,7 @@ import anyio
 import httpx
 import pytest
 import stamina
+import structlog
 import trio
 from tests.models.wire import DONE, WireAnswer, delta, serving
 from trio.testing import MockClock
@@ -204,3 +205,18 @@ async def test_what_is_logged_of_a_retry(no_waiting: None) -> None:
     assert len(seen) == 1
     assert "unavailable, status 503" in seen[0]
     assert "not now" not in seen[0]
+
+
+async def test_retries_print_nothing(no_waiting: None, capfd: pytest.CaptureFixture[str]) -> None:
+    """Where nobody has set up logging, a retry writes nothing: standard output is the program's."""
+    async with serving(busy(), GOOD) as server:
+        await record(OpenAIChatModel("m", base_url=server.base_url).stream(ASK))
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_retries_are_logged_where_somebody_listens(no_waiting: None) -> None:
+    """With structlog set up, each retry is one line of stamina's."""
+    with structlog.testing.capture_logs() as lines:
+        async with serving(busy(), busy(), GOOD) as server:
+            await record(OpenAIChatModel("m", base_url=server.base_url).stream(ASK))
+    assert [line["event"] for line in lines] == ["stamina.retry_scheduled"] * 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from procession.errors import ModelError
 from procession.models.loose import as_list, as_mapping, as_text
@@ -50,6 +50,7 @@ async def with_retries(call: Callable[[], Awaitable[T]], *, max_retries: int) ->
                 try:
                     return await call()
                 except ModelError as error:
+                    _print_nothing()
                     raise _Failed(error) from None
     except _Failed as failed:
         raise failed.error from failed.error.__cause__
@@ -96,6 +97,35 @@ class _Failed(Exception):
     def __init__(self, error: ModelError) -> None:
         super().__init__(f"{error.kind}, status {error.status_code}" if error.status_code else error.kind)
         self.error = error
+
+
+class _Quiet:
+    """
+    stamina's hook that logs with structlog, for our retries only where somebody has set structlog up.
+    """
+
+    def __init__(self, hook: Callable[[Any], Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, details: Any) -> Any:
+        import structlog
+
+        if structlog.is_configured() or not isinstance(details.caused_by, _Failed):
+            return self.hook(details)
+        return None
+
+
+def _print_nothing() -> None:
+    """
+    Keep retries out of standard output, which is where structlog writes until it is told otherwise.
+    """
+    from stamina.instrumentation import get_on_retry_hooks, set_on_retry_hooks
+
+    hooks = get_on_retry_hooks()
+    if any(getattr(hook, "__module__", "").endswith("_structlog") for hook in hooks):
+        set_on_retry_hooks(
+            [_Quiet(hook) if getattr(hook, "__module__", "").endswith("_structlog") else hook for hook in hooks]
+        )
 
 
 def _delay(failure: Exception) -> bool | float:
