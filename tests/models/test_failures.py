@@ -37,6 +37,13 @@ def test_fields_with_secret_names_are_scrubbed(name: str) -> None:
     assert scrub({name: "hunter2", "other": "x"}) == {name: "[redacted]", "other": "x"}
 
 
+@pytest.mark.parametrize("room", range(0, 12, 3))
+def test_a_key_at_the_end_of_what_is_shown(room: int) -> None:
+    """A text is cut once it is without keys, so that no half of one is left."""
+    error = failure_of("x" * (4_000 - room) + "swordfish!", model="test/m", secrets=("swordfish",))
+    assert "swo" not in str(error.body)
+
+
 def test_known_secrets_are_scrubbed() -> None:
     """A key of any form is taken out where it is known."""
     assert scrub("the key is swordfish!", secrets=("swordfish", "")) == "the key is [redacted]!"

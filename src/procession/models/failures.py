@@ -104,7 +104,9 @@ def failure_of(
 
     The provider's own message is shown, cut and scrubbed of keys.
     """
-    body = scrub(body if not isinstance(body, str) else body[:_LONGEST_BODY], secrets=secrets)
+    body = scrub(body, secrets=secrets)
+    if isinstance(body, str):
+        body = body[:_LONGEST_BODY]  # not before: a key that is cut is no longer known
     if isinstance(body, list):  # Google's, where no events were asked for
         entries = [as_mapping(entry) for entry in as_list(body)]
         body = next((entry for entry in entries if entry.get("error")), repr(as_list(body)))

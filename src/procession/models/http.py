@@ -198,6 +198,8 @@ async def post(
                 "POST", url, content=content, headers=dict(headers), timeout=timeout, extensions={"trace": watch}
             )
             try:
+                if (request.url.port or 0) > 65_535:  # which asyncio and trio tell in ways of their own
+                    raise httpx.InvalidURL(f"there is no port {request.url.port}")
                 return await client.send(request, stream=True)
             except BaseException:
                 if http2:
