@@ -236,6 +236,20 @@ def test_files_of_a_tool() -> None:
     assert answer("content", value, signs=True) == [{"functionResponse": {**response, "parts": [file]}}]
 
 
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n", "iVBORw0KGgo=", "data:image/*;base64,iVBORw0KGgo="])
+def test_an_image_of_any_type(data: str | bytes) -> None:
+    """Of what is only known to be an image its first bytes tell which, for Gemini takes no ``image/*``."""
+    sent = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    assert parts_of("user", FilePart(data, "image/*")) == [sent]
+
+
+@pytest.mark.parametrize("key", ["data", "image"])
+def test_an_image_of_a_tool_without_a_type(key: str) -> None:
+    """An image that a tool answers goes as one, not as text, also where it does not say which kind."""
+    value = [{"type": "text", "text": "Here."}, {"type": "image", key: "iVBORw0KGgo="}]
+    assert answer("content", value)[1:] == [{"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]
+
+
 def test_tools_that_google_ran() -> None:
     """What Google's own tools did goes back in its place, under the ids and with the signatures that Google gave."""
     code: Any = {"google": {"thoughtSignature": "a", "resultThoughtSignature": "b"}}

@@ -78,6 +78,15 @@ def test_two_results_are_two_messages() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["data", "url", "image"])
+def test_an_image_of_a_tool(key: str) -> None:
+    """An image that a tool answers goes as one, whatever it is called there."""
+    value = [{"type": "image", key: "iVBORw0KGgo="}]
+    result = PromptToolResult("a", "f", {"type": "content", "value": value})
+    *_, last = chat_messages([PromptMessage("tool", (result,))])
+    assert last["content"][1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
 def test_call_without_text() -> None:
     """A turn that is only tool calls has no content."""
     (message,) = chat_messages([PromptMessage("assistant", (PromptToolCall("c", "f", {}),))])

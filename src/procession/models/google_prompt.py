@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from procession.messages.media_types import media_type_of
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
 from procession.models.loose import as_list, as_mapping, as_text
@@ -194,7 +195,9 @@ def _answer(part: PromptToolResult, *, files_inside: bool) -> list[dict[str, Any
 
 def _content_file(entry: Mapping[str, Any]) -> dict[str, Any] | None:
     kind = entry.get("media_type") or entry.get("mediaType") or entry.get("mimeType")
-    data = entry.get("data", entry.get("url"))
+    data = entry.get("data", entry.get("url", entry.get("image")))
+    if not kind and as_text(entry.get("type")).startswith("image"):
+        kind = "image/*"
     if not isinstance(kind, str) or not isinstance(data, (str, bytes)):
         return None
     return _file(FilePart(data, kind))
@@ -202,6 +205,9 @@ def _content_file(entry: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _file(part: FilePart) -> dict[str, Any]:
     data, kind = part.data, part.media_type
+    if kind == "image/*":  # some only know that it is one, and Gemini wants to know which
+        content = data.partition(",")[2] if isinstance(data, str) and data.startswith("data:") else data
+        kind = media_type_of(content, "image/jpeg")
     if isinstance(data, bytes):
         return {"inlineData": {"mimeType": kind, "data": base64.b64encode(data).decode("ascii")}}
     if data.startswith("data:") and ";base64," in data[:200]:

@@ -158,7 +158,7 @@ def _content_part(entry: Any) -> TextPart | FilePart:
         return TextPart(str(entry))
     if "text" in part:
         return TextPart(str(part["text"]))
-    data = part.get("data") or part.get("url")
+    data = part.get("data") or part.get("url") or part.get("image")
     kind = as_text(part.get("type"))
     media_type = as_text(part.get("media_type") or part.get("mediaType") or part.get("mimeType"))
     if not media_type and kind.startswith("image"):
