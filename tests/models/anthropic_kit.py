@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from procession.messages.chunks import Chunk, Finish, TextDelta, ToolCall
-from procession.models.anthropic_answer import MessagesAnswer
+from procession.models.formats.anthropic.answer import MessagesAnswer
 from procession.models.wire_model import AnswerContext
 
 DATA = Path(__file__).parent / "data"

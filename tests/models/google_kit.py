@@ -11,7 +11,7 @@ import pytest
 
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, Finish
-from procession.models.google_answer import GoogleAnswer
+from procession.models.formats.google.answer import GoogleAnswer
 from procession.models.wire_model import AnswerContext
 
 SIGNATURE = "Cs4BAXLI2nwf+/8AAQ=="

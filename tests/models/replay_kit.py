@@ -25,8 +25,8 @@ from procession.messages.chunks import (
 from procession.messages.message import Message
 from procession.messages.parts import FilePart, TextPart
 from procession.messages.value import Value
+from procession.models.formats.openai.chat_answer import ChatAnswer
 from procession.models.model import ModelRequest
-from procession.models.openai_answer import ChatAnswer
 from procession.testing.fake_model import FakeModel
 from procession.tools.tool import Tool
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from procession.messages.chunks import Chunk, Finish, TextDelta, ToolCall
-from procession.models.responses_answer import ResponsesAnswer
+from procession.models.formats.openai.responses_answer import ResponsesAnswer
 
 USAGE = {
     "input_tokens": 20,

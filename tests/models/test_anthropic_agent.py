@@ -18,7 +18,7 @@ from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.messages.serial import from_json, to_json
 from procession.models.anthropic import AnthropicModel
-from procession.models.anthropic_body import ANSWER_TOOL
+from procession.models.formats.anthropic.body import ANSWER_TOOL
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime

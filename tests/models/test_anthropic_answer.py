@@ -33,8 +33,8 @@ from procession.messages.chunks import (
     ToolResult,
 )
 from procession.messages.usage import Usage
-from procession.models.anthropic_answer import MessagesAnswer
-from procession.models.anthropic_body import ANSWER_TOOL
+from procession.models.formats.anthropic.answer import MessagesAnswer
+from procession.models.formats.anthropic.body import ANSWER_TOOL
 from procession.models.wire_model import AnswerContext
 
 # --- blocks --------------------------------------------------------------------------

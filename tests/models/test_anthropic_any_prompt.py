@@ -12,7 +12,7 @@ from tests.models.sdk_types import RequestTypes
 
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
-from procession.models.anthropic_body import messages_body
+from procession.models.formats.anthropic.body import messages_body
 from procession.models.model import ModelRequest
 
 pytest.importorskip("anthropic", reason="pip install 'anthropic>=2,<3'")

@@ -10,8 +10,8 @@ from tests.models.sdk_types import RequestTypes
 
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
-from procession.models.anthropic_body import ANSWER_TOOL, SAMPLING, messages_body
-from procession.models.anthropic_models import most_output_tokens
+from procession.models.formats.anthropic.body import ANSWER_TOOL, SAMPLING, messages_body
+from procession.models.formats.anthropic.models import most_output_tokens
 from procession.models.model import ModelRequest, ToolSpec
 
 pytest.importorskip("anthropic", reason="pip install 'anthropic>=2,<3'")

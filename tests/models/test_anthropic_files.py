@@ -10,8 +10,8 @@ import pytest
 from procession.errors import InputError
 from procession.messages.parts import FilePart, TextPart
 from procession.messages.prompt import PromptMessage
-from procession.models.anthropic_files import file_block
-from procession.models.anthropic_prompt import messages_piece
+from procession.models.formats.anthropic.files import file_block
+from procession.models.formats.anthropic.prompt import messages_piece
 
 PDF = b"%PDF-1.7 ..."
 

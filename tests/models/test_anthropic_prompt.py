@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
-from procession.models.anthropic_prompt import joined, messages_piece
+from procession.models.formats.anthropic.prompt import joined, messages_piece
 from procession.models.pieces import changes_of, pieces_of
 
 MARK = {"type": "ephemeral", "ttl": "1h"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from procession.models.anthropic_models import knows_output_format
-from procession.models.anthropic_schema import held_schema
+from procession.models.formats.anthropic.models import knows_output_format
+from procession.models.formats.anthropic.schema import held_schema
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0, "description": "In years."}}}
 

@@ -17,7 +17,7 @@ from procession.messages.parts import TextPart, ToolCallPart
 from procession.messages.prompt import PromptMessage
 from procession.messages.prompt_parts import step_entries
 from procession.models.anthropic import AnthropicModel
-from procession.models.anthropic_prompt import messages_piece
+from procession.models.formats.anthropic.prompt import messages_piece
 from procession.models.model import ModelRequest
 from procession.testing.recorder import Recording, record
 

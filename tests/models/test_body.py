@@ -12,9 +12,9 @@ from tests.models.test_google_streams import expected, plain, reading
 from tests.models.test_wire_cases import model_reading
 
 from procession.errors import ModelError
-from procession.models.body import AnswerBody
 from procession.models.model import ModelRequest
-from procession.models.sse import Event
+from procession.models.transport.body import AnswerBody
+from procession.models.transport.sse import Event
 from procession.testing.recorder import record
 
 ASK = ModelRequest(messages=())

@@ -8,10 +8,10 @@ import pytest
 
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
-from procession.models.chat_dialects import ChatDialect, dialect_of
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.chat_dialects import ChatDialect, dialect_of
+from procession.models.formats.openai.chat_prompt import ChatPrompt
 from procession.models.model import ModelRequest, ToolSpec
-from procession.models.openai_body import chat_body
-from procession.models.openai_prompt import ChatPrompt
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 PICTURE = {"type": "content", "value": [{"type": "media", "mediaType": "image/png", "data": "iVBORw=="}]}

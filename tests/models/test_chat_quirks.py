@@ -21,7 +21,7 @@ from procession.messages.chunks import (
 )
 from procession.messages.parts import ReasoningPart
 from procession.messages.usage import Usage
-from procession.models.openai_answer import ChatAnswer
+from procession.models.formats.openai.chat_answer import ChatAnswer
 
 
 def thoughts_of(chunks: list[Chunk]) -> list[str]:

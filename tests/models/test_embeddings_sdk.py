@@ -10,8 +10,8 @@ import pytest
 from tests.models.sdk_types import RequestTypes
 from tests.models.wire import WireAnswer, serving
 
+from procession.models.formats.openai.embeddings import Encoding, embeddings_body
 from procession.models.openai_embedder import OpenAIEmbedder
-from procession.models.openai_embeddings import Encoding, embeddings_body
 
 openai = pytest.importorskip("openai", reason="pip install 'openai>=3,<4'")
 

@@ -21,7 +21,7 @@ from procession.messages.chunks import (
     TextStart,
 )
 from procession.messages.usage import Usage
-from procession.models.google_answer import GoogleAnswer
+from procession.models.formats.google.answer import GoogleAnswer
 from procession.models.wire_model import AnswerContext
 
 

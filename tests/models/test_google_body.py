@@ -9,7 +9,7 @@ import pytest
 from procession.errors import InputError
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
-from procession.models.google_body import google_body
+from procession.models.formats.google.body import google_body
 from procession.models.model import ModelRequest, ToolSpec
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -19,7 +19,7 @@ from procession.messages.chunks import (
     ToolInputStart,
     ToolResult,
 )
-from procession.models.google_answer import GoogleAnswer
+from procession.models.formats.google.answer import GoogleAnswer
 from procession.models.wire_model import AnswerContext
 
 

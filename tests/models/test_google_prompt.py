@@ -10,7 +10,7 @@ import pytest
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
-from procession.models.google_prompt import UNSIGNED, contents_of, google_piece
+from procession.models.formats.google.prompt import UNSIGNED, contents_of, google_piece
 from procession.models.pieces import Piece, pieces_of
 
 SIGNATURE = "Cs4BAXLI2nwf+/8AAQ=="

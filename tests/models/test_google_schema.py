@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from procession.errors import InputError
-from procession.models.google_schema import json_schema, openapi_schema
+from procession.models.formats.google.schema import json_schema, openapi_schema
 
 
 class Unit(Enum):

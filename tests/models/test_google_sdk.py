@@ -16,8 +16,8 @@ from tests.models.wire import WireAnswer, serving
 from procession.messages.chunks import Chunk, FileChunk, Finish, ReasoningDelta, TextDelta, ToolCall
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
+from procession.models.formats.google.body import google_body
 from procession.models.google import GoogleModel
-from procession.models.google_body import google_body
 from procession.models.loose import as_list, as_mapping
 from procession.models.model import ModelRequest, ToolSpec
 from procession.testing.recorder import record

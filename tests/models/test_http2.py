@@ -19,9 +19,9 @@ from tests.models.wire import DONE, delta
 from procession.errors import InputError, ModelError
 from procession.messages.chunks import Finish, TextDelta
 from procession.models.http import close_connections
-from procession.models.http2 import reset_abandoned
 from procession.models.model import ModelRequest
 from procession.models.openai_chat import OpenAIChatModel
+from procession.models.transport.http2 import reset_abandoned
 from procession.testing.recorder import Recording, record
 
 ASK = ModelRequest(messages=())

@@ -12,11 +12,11 @@ from tests.models.raw_server import JSON, STREAM, Script, for_ever, raw_server
 from tests.models.wire import DONE, delta, event
 
 from procession.errors import ModelError
-from procession.models.body import AnswerBody
 from procession.models.failures import failure_of
 from procession.models.model import ModelRequest
 from procession.models.openai_chat import OpenAIChatModel
-from procession.models.sse import LARGEST_EVENT
+from procession.models.transport.body import AnswerBody
+from procession.models.transport.sse import LARGEST_EVENT
 from procession.testing.recorder import Recording, record
 
 ASK = ModelRequest(messages=())

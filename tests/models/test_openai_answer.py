@@ -22,7 +22,7 @@ from procession.messages.chunks import (
     ToolInputStart,
 )
 from procession.messages.usage import Usage
-from procession.models.openai_answer import ChatAnswer
+from procession.models.formats.openai.chat_answer import ChatAnswer
 
 
 def chunks_of(*payloads: Any, done: bool = True) -> list[Chunk]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from procession.errors import InputError, ModelError
 from procession.models.embedder import checked_texts
-from procession.models.openai_embeddings import batches, embeddings_body, read_embeddings
+from procession.models.formats.openai.embeddings import batches, embeddings_body, read_embeddings
 
 
 def entry(*numbers: float, **fields: Any) -> dict[str, Any]:

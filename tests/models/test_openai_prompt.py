@@ -15,10 +15,10 @@ from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.usage import Usage
-from procession.models.chat_dialects import dialect_of
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.chat_dialects import dialect_of
+from procession.models.formats.openai.chat_prompt import ChatPrompt
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
-from procession.models.openai_body import chat_body
-from procession.models.openai_prompt import ChatPrompt
 from procession.models.providers import PROVIDERS
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -26,14 +26,14 @@ from procession.messages.chunks import (
 )
 from procession.messages.parts import FilePart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
-from procession.models.chat_dialects import dialect_of
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.chat_dialects import dialect_of
+from procession.models.formats.openai.responses_body import responses_body
+from procession.models.formats.openai.responses_provider_tools import provider_chunks
 from procession.models.model import ModelRequest, ToolSpec
-from procession.models.openai_body import chat_body
 from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_responses import OpenAIResponsesModel
 from procession.models.providers import PROVIDERS
-from procession.models.responses_body import responses_body
-from procession.models.responses_provider_tools import provider_chunks
 from procession.testing.recorder import Recording, record
 
 openai = pytest.importorskip("openai", reason="pip install 'openai>=3,<4'")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta, ToolInputStart
-from procession.models.openai_tool_calls import ToolCallParts
+from procession.models.formats.openai.chat_calls import ToolCallParts
 
 
 def part(args: str = "", name: str = "", **fields: Any) -> Mapping[str, Any]:

@@ -15,9 +15,9 @@ from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
 from procession.models.anthropic import AnthropicModel
-from procession.models.anthropic_prompt import messages_piece
+from procession.models.formats.anthropic.prompt import messages_piece
+from procession.models.formats.openai.chat_prompt import ChatPrompt
 from procession.models.openai_chat import OpenAIChatModel
-from procession.models.openai_prompt import ChatPrompt
 from procession.models.pieces import Piece, changes_of, pieces_of
 from procession.processors.contexts import LLMResponseContext
 from procession.processors.processor import Processor

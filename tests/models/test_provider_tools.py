@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from procession.agents.agent import Agent
-from procession.models.anthropic_body import messages_body
-from procession.models.google_body import google_body
+from procession.models.formats.anthropic.body import messages_body
+from procession.models.formats.google.body import google_body
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.responses_body import responses_body
 from procession.models.model import ModelRequest
-from procession.models.openai_body import chat_body
-from procession.models.responses_body import responses_body
 from procession.testing.fake_model import FakeModel
 from procession.tools.provider_tool import ProviderTool
 from procession.tools.tool import Tool

@@ -37,12 +37,12 @@ from tests.models.replay_servers import OWN, REFUSES
 from tests.models.sdk_types import RequestTypes
 
 from procession.messages.parts import TextPart
-from procession.models.anthropic_body import messages_body
-from procession.models.chat_dialects import dialect_of
-from procession.models.google_body import google_body
+from procession.models.formats.anthropic.body import messages_body
+from procession.models.formats.google.body import google_body
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.chat_dialects import dialect_of
+from procession.models.formats.openai.responses_body import responses_body
 from procession.models.model import ModelRequest
-from procession.models.openai_body import chat_body
-from procession.models.responses_body import responses_body
 
 _TYPES: Mapping[str, RequestTypes] = {
     "chat": RequestTypes(CompletionCreateParamsStreaming),

@@ -10,9 +10,9 @@ import pytest
 from procession.messages.parts import ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_memo import PromptMemo
-from procession.models.chat_dialects import dialect_of
+from procession.models.formats.openai.chat_dialects import dialect_of
+from procession.models.formats.openai.responses_body import responses_body
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
-from procession.models.responses_body import responses_body
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 CLOSED = {**CITY, "additionalProperties": False}

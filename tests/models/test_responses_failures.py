@@ -24,7 +24,7 @@ from procession.messages.chunks import (
     Chunk,
     ToolCall,
 )
-from procession.models.responses_answer import ResponsesAnswer
+from procession.models.formats.openai.responses_answer import ResponsesAnswer
 
 
 @pytest.mark.parametrize("last", range(2, 9))

@@ -14,8 +14,8 @@ from procession.messages.chunks import ToolResult
 from procession.messages.parts import FilePart, ReasoningPart, TextPart, ToolCallPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.prompt_parts import step_entries
-from procession.models.responses_answer import ResponsesAnswer
-from procession.models.responses_prompt import responses_piece
+from procession.models.formats.openai.responses_answer import ResponsesAnswer
+from procession.models.formats.openai.responses_prompt import responses_piece
 
 LONE = {"type": "other", "message": "reasoning is not sent without what it led to"}
 LOST = {"type": "other", "message": "reasoning without its encrypted content is not sent"}

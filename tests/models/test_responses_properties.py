@@ -25,8 +25,8 @@ from procession.messages.chunks import (
     Finish,
     ToolCall,
 )
-from procession.models.responses_answer import ResponsesAnswer
-from procession.models.responses_items import Streamed
+from procession.models.formats.openai.responses_answer import ResponsesAnswer
+from procession.models.formats.openai.responses_items import Streamed
 
 KINDS = sorted(ResponsesAnswer._handlers)  # pyright: ignore[reportPrivateUsage]
 KEYS = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from procession.errors import ModelError
-from procession.models.sse import Event, EventDecoder
+from procession.models.transport.sse import Event, EventDecoder
 
 ENDS = [b"\n", b"\r\n", b"\r"]
 WORDS = [b"data: ", b"data:", b"data", b"event: ", b"event:", b"id: ", b"retry: ", b": ", b":", b"other: ", b" "]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from procession.models.strict_schema import strict_schema
+from procession.models.formats.openai.strict_schema import strict_schema
 
 
 class Inner(BaseModel):

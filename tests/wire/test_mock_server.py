@@ -16,10 +16,10 @@ from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.messages.chunks import ReasoningDelta, TextDelta, ToolResult
 from procession.models.anthropic import AnthropicModel
+from procession.models.formats.openai.embeddings import Encoding
 from procession.models.google import GoogleModel
 from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_embedder import OpenAIEmbedder
-from procession.models.openai_embeddings import Encoding
 from procession.models.openai_responses import OpenAIResponsesModel
 from procession.models.wire_model import WireModel
 from procession.testing.recorder import record

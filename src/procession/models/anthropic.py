@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from procession.models.anthropic_answer import MessagesAnswer
-from procession.models.anthropic_body import StructuredOutput, messages_body, options_of
+from procession.models.formats.anthropic.answer import MessagesAnswer
+from procession.models.formats.anthropic.body import StructuredOutput, messages_body, options_of
 from procession.models.loose import as_list, as_text
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from procession.errors import InputError
-from procession.models.google_answer import GoogleAnswer
-from procession.models.google_body import Schemas, google_body
+from procession.models.formats.google.answer import GoogleAnswer
+from procession.models.formats.google.body import Schemas, google_body
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest

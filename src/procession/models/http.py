@@ -20,14 +20,14 @@ from anyio.lowlevel import RunVar
 
 from procession.errors import InputError, ModelError
 from procession.messages.value import Value
-from procession.models.body import AnswerBody
-from procession.models.compression import ACCEPTED, Unpacker
 from procession.models.failures import failure_of, scrub
-from procession.models.headers import check_headers
-from procession.models.http2 import reset_abandoned
-from procession.models.http_failures import as_model_errors
-from procession.models.retries import with_retries
-from procession.models.sse import Event
+from procession.models.transport.body import AnswerBody
+from procession.models.transport.compression import ACCEPTED, Unpacker
+from procession.models.transport.headers import check_headers
+from procession.models.transport.http2 import reset_abandoned
+from procession.models.transport.http_failures import as_model_errors
+from procession.models.transport.retries import with_retries
+from procession.models.transport.sse import Event
 
 if TYPE_CHECKING:
     import ssl

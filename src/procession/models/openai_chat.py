@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from procession.models.chat_dialects import StructuredOutput, dialect_of
+from procession.models.formats.openai.chat_answer import ChatAnswer
+from procession.models.formats.openai.chat_body import chat_body
+from procession.models.formats.openai.chat_dialects import StructuredOutput, dialect_of
 from procession.models.model import ModelRequest
-from procession.models.openai_answer import ChatAnswer
-from procession.models.openai_body import chat_body
 from procession.models.providers import PROVIDERS, Provider
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from procession.errors import DefinitionError, ModelError
 from procession.messages.usage import NO_USAGE
 from procession.models.embedder import Embeddings, Vector, checked_texts
-from procession.models.headers import secrets_in
-from procession.models.openai_embeddings import Encoding, batches, embeddings_body, read_embeddings
+from procession.models.formats.openai.embeddings import Encoding, batches, embeddings_body, read_embeddings
 from procession.models.providers import PROVIDERS, address_of
+from procession.models.transport.headers import secrets_in
 
 if TYPE_CHECKING:
     from procession.models.http import Transport

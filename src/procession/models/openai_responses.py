@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from procession.models.chat_dialects import dialect_of
+from procession.models.formats.openai.chat_dialects import dialect_of
+from procession.models.formats.openai.responses_answer import ResponsesAnswer
+from procession.models.formats.openai.responses_body import responses_body
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
-from procession.models.responses_answer import ResponsesAnswer
-from procession.models.responses_body import responses_body
 from procession.models.wire_model import AnswerContext, WireModel, WireRequest
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
-from procession.models.headers import secrets_in
 from procession.models.model import ModelRequest, ModelSettings
 from procession.models.providers import Provider, address_of
+from procession.models.transport.headers import secrets_in
 
 if TYPE_CHECKING:
     from procession.models.http import Transport

@@ -10,8 +10,8 @@ from typing import Any
 
 from procession.ids import new_id
 from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart
+from procession.models.formats.openai.responses_items import Item, ItemTable
 from procession.models.loose import as_text
-from procession.models.responses_items import Item, ItemTable
 
 __all__ = ["ResponsesCalls"]
 

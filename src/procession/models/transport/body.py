@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from procession.errors import ModelError
 from procession.models.failures import failure_of
-from procession.models.sse import LARGEST_EVENT, Event, EventDecoder
+from procession.models.transport.sse import LARGEST_EVENT, Event, EventDecoder
 
 __all__ = ["AnswerBody"]
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from procession.models.chat_dialects import ChatDialect
+from procession.models.formats.openai.chat_dialects import ChatDialect
+from procession.models.formats.openai.models import refused_sampling, thinks
+from procession.models.formats.openai.responses_prompt import responses_piece, with_own_ids
+from procession.models.formats.openai.tools import named_schema, responses_tools
+from procession.models.formats.openai.values import one_system
 from procession.models.loose import as_list, as_mapping
 from procession.models.model import CALL_SETTINGS, ModelRequest
-from procession.models.openai_models import refused_sampling, thinks
-from procession.models.openai_tools import named_schema, responses_tools
-from procession.models.openai_values import one_system
 from procession.models.pieces import changes_of, pieces_of
-from procession.models.responses_prompt import responses_piece, with_own_ids
 
 __all__ = ["responses_body"]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from procession.models.google_prompt import contents_of, google_piece
-from procession.models.google_schema import json_schema, openapi_schema
+from procession.models.formats.google.prompt import contents_of, google_piece
+from procession.models.formats.google.schema import json_schema, openapi_schema
 from procession.models.loose import as_mapping
 from procession.models.model import CALL_SETTINGS, ModelRequest, ToolChoice, ToolSpec
 from procession.models.pieces import changes_of, pieces_of

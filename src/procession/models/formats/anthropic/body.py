@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from procession.models.anthropic_models import knows_output_format, most_output_tokens
-from procession.models.anthropic_prompt import ANTHROPIC, cache_control_of, joined, messages_piece
-from procession.models.anthropic_schema import held_schema
+from procession.models.formats.anthropic.models import knows_output_format, most_output_tokens
+from procession.models.formats.anthropic.prompt import ANTHROPIC, cache_control_of, joined, messages_piece
+from procession.models.formats.anthropic.schema import held_schema
 from procession.models.loose import as_list, as_mapping
 from procession.models.model import CALL_SETTINGS, ModelRequest, ToolChoice, ToolSpec
 from procession.models.pieces import changes_of, pieces_of

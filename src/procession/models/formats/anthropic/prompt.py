@@ -17,7 +17,7 @@ from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.shapes import is_dict
-from procession.models.anthropic_files import file_block
+from procession.models.formats.anthropic.files import file_block
 from procession.models.loose import as_list, as_mapping, as_text
 from procession.models.pieces import Piece
 from procession.tools.json_value import json_value

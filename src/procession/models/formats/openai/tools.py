@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from procession.messages.value import Value
+from procession.models.formats.openai.strict_schema import strict_schema
 from procession.models.loose import as_mapping
 from procession.models.model import ModelRequest, ToolChoice, ToolSpec
-from procession.models.strict_schema import strict_schema
 
 __all__ = ["OfferedTools", "chat_tools", "named_schema", "responses_tools"]
 

@@ -11,9 +11,9 @@ from typing import Any
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, Finish, ResponseMetadata, ToolCall, ToolInputEnd
 from procession.messages.usage import FinishReason, Usage
-from procession.models.anthropic_blocks import AnswerBlock, Block, CallBlock, TextBlock, ThoughtBlock, result_of
-from procession.models.anthropic_body import ANSWER_TOOL
 from procession.models.failures import failure_of
+from procession.models.formats.anthropic.blocks import AnswerBlock, Block, CallBlock, TextBlock, ThoughtBlock, result_of
+from procession.models.formats.anthropic.body import ANSWER_TOOL
 from procession.models.loose import as_count, as_list, as_mapping, as_text
 from procession.models.wire_model import AnswerContext
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Sequence
 
 from procession.errors import ModelError
-from procession.models.sse import LARGEST_EVENT
+from procession.models.transport.sse import LARGEST_EVENT
 
 __all__ = ["ACCEPTED", "Unpacker"]
 

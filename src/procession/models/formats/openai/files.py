@@ -8,7 +8,7 @@ from typing import Any
 
 from procession.errors import InputError
 from procession.messages.parts import FilePart
-from procession.models.openai_values import base64_of, url_of
+from procession.models.formats.openai.values import base64_of, url_of
 
 __all__ = ["chat_file"]
 

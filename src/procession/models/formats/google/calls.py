@@ -10,7 +10,7 @@ from typing import Any
 
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta, ToolInputEnd, ToolInputStart, ToolResult
-from procession.models.google_prompt import CODE_EXECUTION
+from procession.models.formats.google.prompt import CODE_EXECUTION
 from procession.models.loose import as_mapping, as_text
 
 __all__ = ["PARTS", "GoogleCalls"]

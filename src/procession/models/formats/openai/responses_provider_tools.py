@@ -11,8 +11,8 @@ from typing import Any
 from procession.messages.chunks import Chunk, FileChunk, ToolCall, ToolResult
 from procession.messages.parts import FilePart
 from procession.messages.prompt import PromptToolCall, PromptToolResult
+from procession.models.formats.openai.values import arguments_text, base64_of, json_text
 from procession.models.loose import as_mapping, as_text
-from procession.models.openai_values import arguments_text, base64_of, json_text
 
 __all__ = ["CLIENT_ITEMS", "PROVIDER_ITEMS", "image_item", "provider_chunks", "provider_item"]
 

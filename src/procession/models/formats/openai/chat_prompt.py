@@ -11,10 +11,10 @@ from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
 from procession.messages.value import Value
-from procession.models.chat_dialects import ChatDialect
+from procession.models.formats.openai.chat_dialects import ChatDialect
+from procession.models.formats.openai.files import chat_file
+from procession.models.formats.openai.values import arguments_text, fitting_id, nine_letters, result_parts
 from procession.models.loose import as_list, as_mapping
-from procession.models.openai_files import chat_file
-from procession.models.openai_values import arguments_text, fitting_id, nine_letters, result_parts
 from procession.models.pieces import Piece
 
 __all__ = ["ChatPrompt"]

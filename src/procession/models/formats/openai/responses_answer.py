@@ -20,12 +20,12 @@ from procession.messages.chunks import (
     TextStart,
 )
 from procession.messages.usage import FinishReason, Usage
+from procession.models.formats.openai.responses_calls import ResponsesCalls
+from procession.models.formats.openai.responses_items import Block, Item, ItemTable
+from procession.models.formats.openai.responses_provider_tools import CLIENT_ITEMS, PROVIDER_ITEMS, provider_chunks
+from procession.models.formats.openai.sources import CitedSources
+from procession.models.formats.stream_failures import StreamFailures
 from procession.models.loose import as_count, as_list, as_mapping, as_text, as_timestamp
-from procession.models.openai_sources import CitedSources
-from procession.models.responses_calls import ResponsesCalls
-from procession.models.responses_items import Block, Item, ItemTable
-from procession.models.responses_provider_tools import CLIENT_ITEMS, PROVIDER_ITEMS, provider_chunks
-from procession.models.stream_failures import StreamFailures
 
 __all__ = ["ResponsesAnswer"]
 

@@ -23,8 +23,8 @@ from procession.messages.chunks import (
 )
 from procession.messages.usage import FinishReason, Usage
 from procession.models.failures import failure_of
-from procession.models.google_calls import PARTS, GoogleCalls
-from procession.models.google_sources import GoogleSources
+from procession.models.formats.google.calls import PARTS, GoogleCalls
+from procession.models.formats.google.sources import GoogleSources
 from procession.models.loose import as_count, as_list, as_mapping, as_text
 from procession.models.wire_model import AnswerContext
 

@@ -20,12 +20,12 @@ from procession.messages.chunks import (
     TextStart,
 )
 from procession.messages.usage import FinishReason, Usage
-from procession.models.chat_usage import chat_usage
+from procession.models.formats.openai.chat_calls import ToolCallParts
+from procession.models.formats.openai.chat_usage import chat_usage
+from procession.models.formats.openai.signed_reasoning import SignedReasoning
+from procession.models.formats.openai.sources import CitedSources
+from procession.models.formats.stream_failures import StreamFailures
 from procession.models.loose import as_list, as_mapping, as_text, as_timestamp
-from procession.models.openai_sources import CitedSources
-from procession.models.openai_tool_calls import ToolCallParts
-from procession.models.signed_reasoning import SignedReasoning
-from procession.models.stream_failures import StreamFailures
 
 __all__ = ["ChatAnswer"]
 

@@ -14,10 +14,10 @@ from typing import Any
 from procession.errors import InputError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
+from procession.models.formats.openai.responses_provider_tools import image_item, provider_item
+from procession.models.formats.openai.values import arguments_text, fitting_id, result_parts, url_of
 from procession.models.loose import as_mapping, as_text
-from procession.models.openai_values import arguments_text, fitting_id, result_parts, url_of
 from procession.models.pieces import Piece
-from procession.models.responses_provider_tools import image_item, provider_item
 
 __all__ = ["responses_piece", "with_own_ids"]
 

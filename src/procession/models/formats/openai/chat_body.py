@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from procession.models.chat_dialects import ChatDialect, StructuredOutput
+from procession.models.formats.openai.chat_dialects import ChatDialect, StructuredOutput
+from procession.models.formats.openai.chat_prompt import ChatPrompt
+from procession.models.formats.openai.models import refused_sampling
+from procession.models.formats.openai.tools import chat_tools, named_schema
+from procession.models.formats.openai.values import json_text, one_system
 from procession.models.loose import as_mapping
 from procession.models.model import CALL_SETTINGS, ModelRequest
-from procession.models.openai_models import refused_sampling
-from procession.models.openai_prompt import ChatPrompt
-from procession.models.openai_tools import chat_tools, named_schema
-from procession.models.openai_values import json_text, one_system
 from procession.models.pieces import changes_of, pieces_of
 
 __all__ = ["chat_body"]

@@ -1,0 +1,3 @@
+"""
+Formats: requests and answers in each provider's own words.  No network.
+"""

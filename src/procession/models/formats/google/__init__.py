@@ -1,0 +1,3 @@
+"""
+Google's Gemini.
+"""

@@ -1,0 +1,3 @@
+"""
+OpenAI's Chat Completions, Responses and embeddings.
+"""

@@ -1,0 +1,3 @@
+"""
+Transport: what a call meets between us and a server.
+"""
