@@ -23,6 +23,7 @@ from procession.testing.script import call_tool, fail
 both_ways = pytest.mark.parametrize("way", WAYS)
 BAD_ID = fail("messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", status=400)
 OWN = {"anthropic": {"signature": "A+/=="}}
+HIDDEN = {"anthropic": {"redactedData": "ENC=="}}
 
 
 def model_of(provider: str, *script: Any, **options: Any) -> FakeModel:
@@ -245,9 +246,19 @@ ITEM = {"openai": {"itemId": "msg_1", "phase": "final"}, "x": {"itemId": "kept"}
             [ReasoningPart("a", signature="S"), ReasoningPart("b"), TextPart("So.")],
             ["b", "So."],
         ),
+        (  # the documents' way to keep a signature
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            [ReasoningPart("a", provider_metadata=OWN), ReasoningPart("b"), TextPart("So.")],
+            ["b", "So."],
+        ),
+        (
+            "messages.1.content.0.thinking: each thinking block must contain thinking",
+            [ReasoningPart("", provider_metadata=OWN), ReasoningPart("", provider_metadata=HIDDEN), TextPart("So.")],
+            ["", "So."],
+        ),
         (
             "messages.1.content.0: Invalid `data` in `redacted_thinking` block",
-            [ReasoningPart("", redacted="E"), TextPart("So.")],
+            [ReasoningPart("", redacted="E"), ReasoningPart("", provider_metadata=HIDDEN), TextPart("So.")],
             ["So."],
         ),
         (  # rule 8

@@ -104,7 +104,16 @@ def _any(part: ReasoningPart) -> bool:
 
 
 def _is_unsigned(part: Any) -> bool:
-    return not (part.signature or part.redacted)
+    return not (part.signature or part.redacted or _noted(part, "signature") or _noted(part, "redactedData"))
+
+
+def _noted(part: Any, name: str) -> Any:
+    """
+    Return what Anthropic's notes on a part say under *name*: where the documents put what is the part's own here.
+    """
+    metadata: Mapping[str, Any] = part.provider_metadata or {}
+    notes = metadata.get("anthropic")
+    return notes.get(name) if is_form(notes) else None
 
 
 def _is_unsigned_for_anthropic(part: ReasoningPart) -> bool:
@@ -189,7 +198,10 @@ def _take_out_reasoning(messages: Sequence[MessageDraft]) -> bool:
 
 
 def _take_out_empty(messages: Sequence[MessageDraft]) -> bool:
-    return _take_out(messages, lambda part: _is_reasoning(part) and not part.redacted and not part.text.strip())
+    return _take_out(
+        messages,
+        lambda part: _is_reasoning(part) and not (part.redacted or _noted(part, "redactedData") or part.text.strip()),
+    )
 
 
 def _take_out_unsigned(messages: Sequence[MessageDraft]) -> bool:
