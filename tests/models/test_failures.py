@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from procession.errors import ModelError
 from procession.models.failures import failure_of, scrub
+from procession.models.formats.stream_failures import StreamFailures
 
 KEYS = [
     "sk-proj-abcdef1234567890",
@@ -98,3 +99,11 @@ def test_any_body_makes_an_error(body: Any) -> None:
 def test_long_messages_are_cut() -> None:
     """A message of any length stays readable."""
     assert len(str(failure_of("x" * 1_000_000, model="m", status=500))) < 1_000
+
+
+def test_an_event_that_is_cut_shows_no_part_of_a_key() -> None:
+    """Of an event that is no JSON the beginning is quoted, without a key that the cut goes through."""
+    secret = "k-0123456789"
+    error = StreamFailures("local/m", secrets=(secret,)).no_object("x" * 195 + secret)
+    assert "no JSON object: xxx" in str(error)
+    assert secret[:3] not in str(error)

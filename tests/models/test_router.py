@@ -101,6 +101,14 @@ def test_names_that_lead_nowhere(name: str, told: str) -> None:
     assert told in str(caught.value)
 
 
+def test_password_in_an_address_is_not_quoted() -> None:
+    """An address that is refused is quoted without the name and password in it."""
+    with pytest.raises(InputError) as caught:
+        resolve_model("custom@htps://ada:lovelace1815@host/v1#m", environ={})
+    assert "htps://host/v1" in str(caught.value)
+    assert "lovelace1815" not in str(caught.value)
+
+
 def test_model_stands_for_itself() -> None:
     """A model passes through."""
     model = FakeModel("Hi")

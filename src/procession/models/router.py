@@ -5,6 +5,7 @@ resolve_model(): from ``"openai/gpt-5-mini"`` to a model.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -26,6 +27,7 @@ CLIENTS = {
     "google": ("procession.models.google", "GoogleModel"),
 }
 """Who speaks which format; a client is imported when a name first leads to it."""
+_login = re.compile(r"//[^/@]*@")
 _FORMS = (
     "'openai/gpt-5-mini', 'anthropic/<model>', 'google/<model>', 'openrouter/<vendor>/<model>', 'ollama/<model>' "
     "or 'custom@<base URL>#<model>'"
@@ -79,7 +81,8 @@ def server_of(name: str, base_url: str | None = None) -> tuple[str, str, Provide
     if name.startswith("custom@"):
         url, _, model = name.removeprefix("custom@").partition("#")
         if not url.startswith(("http://", "https://")):
-            raise InputError(f"{name!r} names no server", hint="write 'custom@https://host/v1#model'")
+            shown = _login.sub("//", name)
+            raise InputError(f"{shown!r} names no server", hint="write 'custom@https://host/v1#model'")
         server = Provider(base_url or url.rstrip("/"), None, ("CUSTOM_API_KEY",), needs_key=False)
         return "custom", model or "default", server
     provider, _, model = name.partition("/")

@@ -10,7 +10,7 @@ from typing import Any
 
 from procession.errors import ModelError
 from procession.messages.value import Value
-from procession.models.failures import failure_of
+from procession.models.failures import failure_of, scrub
 from procession.models.loose import as_list, as_mapping
 
 __all__ = ["StreamFailures"]
@@ -41,14 +41,23 @@ class StreamFailures(Value):
         if not isinstance(payload, dict):
             if any(as_mapping(entry).get("error") for entry in as_list(payload)):  # Google's, at its OpenAI door
                 raise self.told(payload)
-            raise self.told(f"the stream has an event that is no JSON object: {data[:200]}")
+            raise self.no_object(data)
         return as_mapping(payload)
 
-    def told(self, body: Any) -> ModelError:
+    def no_object(self, data: str) -> ModelError:
+        """
+        Return the error of an event that is no JSON object, with its beginning.
+        """
+        shown = scrub(data[:4_000], secrets=self.secrets)[:200]  # a key that was cut would no longer be known for one
+        return self.told(f"the stream has an event that is no JSON object: {shown}")
+
+    def told(self, body: Any, *, status: int | None = None) -> ModelError:
         """
         Return the error that a server told in place of an answer.
         """
-        return failure_of(body, model=self.model, kind="stream", headers=self.headers, secrets=self.secrets)
+        return failure_of(
+            body, model=self.model, status=status, kind="stream", headers=self.headers, secrets=self.secrets
+        )
 
     def unfinished(self, said_something: bool) -> ModelError:
         """

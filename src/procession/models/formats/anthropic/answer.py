@@ -4,16 +4,15 @@ One answer of Anthropic's Messages, from events to chunks.  No network, so that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from procession.errors import ModelError
 from procession.messages.chunks import Chunk, Finish, ResponseMetadata, ToolCall, ToolInputEnd
 from procession.messages.usage import FinishReason, Usage
-from procession.models.failures import failure_of
 from procession.models.formats.anthropic.blocks import AnswerBlock, Block, CallBlock, TextBlock, ThoughtBlock, result_of
 from procession.models.formats.anthropic.body import ANSWER_TOOL
+from procession.models.formats.stream_failures import StreamFailures
 from procession.models.loose import as_count, as_list, as_mapping, as_text
 from procession.models.wire_model import AnswerContext
 
@@ -67,6 +66,7 @@ class MessagesAnswer:
         self.done = False
         """Whether the server said that this was all."""
         self._context = context
+        self._failures = StreamFailures(context.model, context.headers, context.secrets)
         tools = as_list(as_mapping(context.request).get("tools"))
         self._in_json = any(as_mapping(tool).get("name") == ANSWER_TOOL for tool in tools)
         self._began = False
@@ -96,7 +96,7 @@ class MessagesAnswer:
         if data == "[DONE]":  # of servers that imitate several providers
             self.done = True
             return
-        payload = self._object(data)
+        payload = self._failures.json_object(data)
         kind = as_text(payload.get("type")) or event
         if kind == "content_block_delta":
             yield from self._add(payload)
@@ -125,7 +125,7 @@ class MessagesAnswer:
         Raises ``ModelError`` of kind ``stream`` where the answer is not complete.
         """
         if not self.done or (self._raw_reason is None and not self._blocks):
-            raise self._unfinished()
+            raise self._failures.unfinished(self._blocks > 0)
         for index in tuple(self._open):
             yield from self._stop(index, told=False)
         raw = self._raw_reason
@@ -195,7 +195,7 @@ class MessagesAnswer:
         calls = [(block, block.call(cut=dropped is not None)) for block in self._pending]
         self._pending = []
         if dropped is None and any(call is None for _, call in calls):
-            raise self._unfinished()
+            raise self._failures.unfinished(self._blocks > 0)
         for block, call in calls:
             if call is not None:
                 self._calls[block.id] = call
@@ -251,33 +251,9 @@ class MessagesAnswer:
         fresh, read, written, output = (self._usage.get(name, 0) for name in _COUNTS)
         return Usage(fresh + read + written, output, self._thoughts, read, written)
 
-    def _object(self, data: str) -> Mapping[str, Any]:
-        try:
-            payload: Any = json.loads(data)
-        except (ValueError, RecursionError):
-            payload = None
-        if not isinstance(payload, dict):
-            raise self._failure(f"the stream has an event that is no JSON object: {data[:200]}")
-        return as_mapping(payload)
-
     def _failure(self, body: Any) -> ModelError:
-        context = self._context
         status = _STATUS.get(as_text(as_mapping(as_mapping(body).get("error")).get("type")))
-        return failure_of(
-            body, model=context.model, status=status, kind="stream", headers=context.headers, secrets=context.secrets
-        )
-
-    def _unfinished(self) -> ModelError:
-        said = self._blocks > 0
-        return ModelError(
-            f"{self._context.model}: the answer ended before it was complete"
-            if said
-            else f"{self._context.model}: the stream ended without an answer",
-            kind="stream",
-            retryable=True,
-            provider_code="incomplete_stream" if said else "empty_stream",
-            headers=self._context.headers,
-        )
+        return self._failures.told(body, status=status)
 
 
 def _index(payload: Mapping[str, Any]) -> int | None:

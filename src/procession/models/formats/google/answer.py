@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from procession.errors import ModelError
 from procession.messages.chunks import (
     Chunk,
     FileChunk,
@@ -22,9 +21,9 @@ from procession.messages.chunks import (
     TextStart,
 )
 from procession.messages.usage import FinishReason, Usage
-from procession.models.failures import failure_of
 from procession.models.formats.google.calls import PARTS, GoogleCalls
 from procession.models.formats.google.sources import GoogleSources
+from procession.models.formats.stream_failures import StreamFailures
 from procession.models.loose import as_count, as_list, as_mapping, as_text
 from procession.models.wire_model import AnswerContext
 
@@ -69,12 +68,13 @@ class GoogleAnswer:
         self.done = False
         """Whether the server said that this was all, as only servers do that translate from another language."""
         self._context = context
+        self._failures = StreamFailures(context.model, context.headers, context.secrets)
         self._has_metadata = False
         self._block: str | None = None
         self._blocks = 0
         self._block_id = ""
         self._said = False
-        self._calls = GoogleCalls(context.request, self._failure)
+        self._calls = GoogleCalls(context.request, self._failures.told)
         self._sources = GoogleSources()
         self._held: list[Chunk] = []
         self._raw_reason: str | None = None
@@ -105,7 +105,7 @@ class GoogleAnswer:
         """
         raw = self._raw_reason or self._blocked
         if raw is None:
-            raise self._unfinished()
+            raise self._failures.unfinished(self._said)
         yield from self._held_back(self._close_block())
         reason = _REASONS.get(raw, "other") if self._raw_reason is not None else "content-filter"
         yield from self._held
@@ -116,7 +116,7 @@ class GoogleAnswer:
 
     def _read_payload(self, payload: Mapping[str, Any], event: str) -> Iterator[Chunk]:
         if payload.get("error") or event == "error":
-            raise self._failure(payload)
+            raise self._failures.told(payload)
         if not self._has_metadata and (
             payload.get("responseId") or payload.get("modelVersion") or self._context.warnings
         ):
@@ -245,24 +245,8 @@ class GoogleAnswer:
             payload = None
         payloads = as_list(payload) or [payload]  # without server-sent events an answer is a list of them
         if not all(isinstance(one, dict) for one in payloads):
-            raise self._failure(f"the stream has an event that is no JSON object: {data[:200]}")
+            raise self._failures.no_object(data)
         return [as_mapping(one) for one in payloads]
-
-    def _failure(self, body: Any) -> ModelError:
-        context = self._context
-        return failure_of(body, model=context.model, kind="stream", headers=context.headers, secrets=context.secrets)
-
-    def _unfinished(self) -> ModelError:
-        said = self._said
-        return ModelError(
-            f"{self._context.model}: the answer ended before it was complete"
-            if said
-            else f"{self._context.model}: the stream ended without an answer",
-            kind="stream",
-            retryable=True,
-            provider_code="incomplete_stream" if said else "empty_stream",
-            headers=self._context.headers,
-        )
 
 
 def _first(candidates: Any) -> Mapping[str, Any]:
