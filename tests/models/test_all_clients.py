@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from procession.errors import ModelError
-from procession.messages.chunks import Finish, ToolCall
+from procession.errors import InputError, ModelError
+from procession.messages.chunks import Finish, ResponseMetadata, ToolCall
+from procession.messages.parts import FilePart
+from procession.messages.prompt import PromptMessage
 from procession.models.anthropic import AnthropicModel
 from procession.models.google import GoogleModel
 from procession.models.model import ModelRequest
@@ -117,20 +120,22 @@ def call_of(client: str, pieces: Sequence[str]) -> list[bytes]:
     return [event({"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]})]
 
 
-async def heard(client: str, packets: Sequence[bytes], status: int = 200) -> Recording[Any]:
+async def heard(
+    client: str, packets: Sequence[bytes], status: int = 200, *, request: ModelRequest = ASK
+) -> Recording[Any]:
     """Return what a client makes of an answer that comes in these packets."""
 
     async def pieces() -> AsyncIterator[bytes]:
         for packet in packets:
             yield packet
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(sent: httpx.Request) -> httpx.Response:
         return httpx.Response(status, headers={"content-type": "text/event-stream"}, content=pieces())
 
     model = CLIENTS[client](
         base_url="http://test/v1", api_key="k", transport=httpx.MockTransport(answer), max_retries=0
     )
-    return await record(model.stream(ASK), catch=ModelError)
+    return await record(model.stream(request), catch=ModelError)
 
 
 FRAGMENTS = [
@@ -195,6 +200,60 @@ async def test_stream_that_breaks_off(client: str) -> None:
             recording = await heard(client, [whole[:cut]])
             assert isinstance(recording.error, ModelError)
             assert recording.of(ToolCall) == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("data", ["/home/ada/cat.png", "cat.png", "C:\\ada\\cat.png", Path("cat.png")])
+async def test_a_path_is_no_picture(client: str, data: Any) -> None:
+    """Who gives the path of a picture is told to give its bytes; the path is neither sent nor quoted."""
+    question = PromptMessage("user", (FilePart(data, "image/png"),))
+    made = CLIENTS[client](api_key="k", base_url="http://nowhere.invalid/v1")
+    with pytest.raises(InputError, match=r"is no base64 \(hint: .*read_bytes\(\)") as caught:
+        async for _ in made.stream(ModelRequest(messages=[question])):
+            pass
+    assert "cat.png" not in str(caught.value)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"settings": {"timeout": "5s"}}, r"'timeout' is str \(hint: give the seconds"),
+        ({"settings": {"timeout": -1}}, r"'timeout' is -1"),
+        ({"settings": {"max_retries": "3"}}, r"'max_retries' is str"),
+        ({"settings": {"max_retries": -1}}, r"'max_retries' is -1"),
+        ({"provider_options": {"reasoning": "low"}}, r"provider_options\['reasoning'\] is str \(hint: .*'reasoning'"),
+    ],
+)
+async def test_a_setting_that_cannot_be_kept_to(client: str, given: dict[str, Any], told: str) -> None:
+    """What cannot be kept to is refused before anything is sent: a limit that is none would hold nobody."""
+    made = CLIENTS[client](api_key="k", base_url="http://nowhere.invalid/v1")
+    with pytest.raises(InputError, match=told):
+        async for _ in made.stream(ModelRequest(messages=(), **given)):
+            pass
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_options_that_nobody_reads(client: str) -> None:
+    """Options under a name that is no provider's are reported, with the name that was meant; a provider's are not."""
+    options: dict[str, Any] = {"Opnai": {"x": 1}, "thinking": {"x": 1}, "google": {}, "anthropic": {}, "openrouter": {}}
+    recording = await heard(client, text_of(client, ["a"]), request=ASK.replace(provider_options=options))
+    messages = [warning["message"] for warning in recording.of(ResponseMetadata)[0].warnings]
+    assert messages[0].endswith("'Opnai': did you mean 'openai'?")
+    assert "'thinking': those of this model stand under" in messages[1]
+    assert len(messages) == 2
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_base_url_that_is_no_address(client: str) -> None:
+    """A base URL without http:// is refused at once, and not quoted, since a password may stand in it."""
+    made = CLIENTS[client](api_key="k", base_url="ada:secret@localhost:8080/v1")
+    with pytest.raises(
+        InputError, match=r"base URL of .*/m is no address \(hint: begin it with https://.*base_url="
+    ) as caught:
+        async for _ in made.stream(ASK):
+            pass
+    assert "secret" not in str(caught.value)
 
 
 def calls_during(work: Callable[[], object]) -> int:

@@ -133,10 +133,17 @@ async def test_timeout_before_the_answer() -> None:
     assert (error.kind, error.retryable) == ("timeout", True)
 
 
-@pytest.mark.parametrize("url", ["localhost:1234", "ftp://host/v1", "http://[::1", "http://127.0.0.1:99999/v1", ""])
+@pytest.mark.parametrize("url", ["localhost:1234", "ftp://host/v1", "/"])
+async def test_base_urls_that_name_no_server(url: str) -> None:
+    """A base URL without http:// is refused like a key that is missing, and says so."""
+    with pytest.raises(InputError, match="begin it with https:// or http://"):
+        await failure_of(model_at(url))
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:99999/v1"])
 async def test_addresses_that_are_none(url: str) -> None:
     """A base URL that is none is refused, and trying again does not help."""
-    error = await failure_of(model_at(url or "/"))
+    error = await failure_of(model_at(url))
     assert (error.kind, error.retryable) == ("rejected", False)
 
 

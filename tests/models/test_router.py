@@ -86,6 +86,7 @@ async def test_which_format_openai_is_spoken_to_in() -> None:
         ("anthropic/claude", "ANTHROPIC_API_KEY"),
         ("google/gemini", "GOOGLE_API_KEY"),
         ("opnai/gpt-5-mini", "did you mean 'openai/gpt-5-mini'"),
+        ("OpenAI/gpt-5-mini", "did you mean 'openai/gpt-5-mini'"),
         ("nope/x", "write 'openai/gpt-5-mini'"),
         ("gpt-5-mini", "openai/gpt-5-mini"),
         ("openai/", "names no model"),

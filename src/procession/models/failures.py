@@ -146,7 +146,7 @@ def _hint(status: int | None, headers: Mapping[str, str]) -> str | None:
     if status in (401, 403):
         return "check the key and what it is allowed to use"
     if status == 404:
-        return "check the model's name and the base URL, which usually ends in /v1"
+        return "check the model's name and the base URL, which usually ends in /v1, Gemini's in /v1beta"
     if status is not None and 300 <= status < 400:
         place = scrub(headers.get("location", ""))[:200] or "another address"
         return f"redirects are not followed: the server names {place}; is it the base URL?"

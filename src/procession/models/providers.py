@@ -80,12 +80,15 @@ def address_of(
     A key of the environment goes to the server that the environment or the provider names, and to no server that was
     named in code.
 
-    Raises ``InputError`` that names the variable where the provider's own server needs a key and there is none; *give* is
+    Raises ``InputError`` for a base URL that is none, and one that names the variable where the provider's own server needs a key and there is none; *give* is
     what it could be given to.
     """
     told = environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
     url = (base_url or told or provider.base_url).rstrip("/")
     own = provider.is_at(url)
+    if not url.startswith(("http://", "https://")):
+        where = provider.base_url_variable if told and not base_url else "base_url=..."
+        raise InputError(f"the base URL of {name} is no address", hint=f"begin it with https:// or http:// in {where}")
     key = (api_key or "").strip() or None
     if key is None and (base_url is None or own):
         key = next((found for variable in provider.key_variables if (found := environ.get(variable, "").strip())), None)

@@ -95,7 +95,9 @@ def server_of(name: str, base_url: str | None = None) -> tuple[str, str, Provide
 def _unknown(name: str, provider: str, model: str) -> InputError:
     if provider in PROVIDERS or provider == "custom":
         return InputError(f"{name!r} names no model", hint=f"write {_FORMS}")
-    near = get_close_matches(provider, PROVIDERS, n=1, cutoff=0.75)  # a slip of the finger, not another word
+    near = get_close_matches(
+        provider.strip().lower(), PROVIDERS, n=1, cutoff=0.75
+    )  # a slip of the finger, not another word
     if near and model:
         return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{model}'?")
     return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"write {_FORMS}")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
-from procession.models.model import ModelRequest, ModelSettings
+from procession.models.call_options import retries_of, seconds_of, unread_options
+from procession.models.model import ModelRequest
 from procession.models.providers import Provider, address_of
 from procession.models.transport.headers import secrets_in
 
@@ -141,7 +142,7 @@ class WireModel(ABC):
         """
         Ask the model.  Closing the generator, or cancelling its reader, closes the connection.
 
-        Raises ``InputError`` where there is no key, and ``ModelError`` for whatever goes wrong on the way.
+        Raises ``InputError`` where there is no key or a setting is none, and ``ModelError`` for whatever goes wrong on the way.
         """
         from procession.models.http import Timeouts, post
 
@@ -150,6 +151,7 @@ class WireModel(ABC):
         )
         base_url, key = address.base_url, address.api_key
         settings = request.settings or {}
+        unread = unread_options(request.provider_options, self.provider)
         wire = self.prepare(request, base_url=base_url, key=key)
         headers = {"content-type": "application/json", **wire.headers, **self._headers}
         secrets = ((key,) if key else ()) + secrets_in(headers)
@@ -158,15 +160,19 @@ class WireModel(ABC):
             wire.body,
             model=self.id,
             headers=headers,
-            timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=_seconds(settings)),
-            max_retries=_retries(settings, self._max_retries),
+            timeouts=Timeouts(connect=self._connect_timeout, read=self._read_timeout, total=seconds_of(settings)),
+            max_retries=retries_of(settings, self._max_retries),
             http2=self._http2,
             transport=self._transport,
             secrets=secrets,
         ) as reply:
             answer = self.reader(
                 AnswerContext(
-                    model=self.id, headers=reply.headers, secrets=secrets, request=wire.body, warnings=wire.warnings
+                    model=self.id,
+                    headers=reply.headers,
+                    secrets=secrets,
+                    request=wire.body,
+                    warnings=(*wire.warnings, *unread),
                 )
             )
             async for event in reply:
@@ -177,13 +183,3 @@ class WireModel(ABC):
             for chunk in answer.finish():
                 yield chunk
             await reply.drain()
-
-
-def _seconds(settings: ModelSettings) -> float | None:
-    value = settings.get("timeout")
-    return float(value) if isinstance(value, (int, float)) and value > 0 else None
-
-
-def _retries(settings: ModelSettings, otherwise: int) -> int:
-    value = settings.get("max_retries")
-    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise

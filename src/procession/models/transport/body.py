@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from procession.errors import ModelError
-from procession.models.failures import failure_of
 from procession.models.transport.sse import LARGEST_EVENT, Event, EventDecoder
 
 __all__ = ["AnswerBody"]
@@ -74,7 +73,11 @@ class AnswerBody:
         if not piece:
             return
         if piece.startswith(b"<"):
-            raise failure_of("the server sent a web page instead of an answer", model=self._model, kind="rejected")
+            raise ModelError(
+                f"{self._model} failed: the server sent a web page instead of an answer",
+                kind="rejected",
+                hint="check the base URL, which usually ends in /v1, Gemini's in /v1beta",
+            )
         if piece.startswith((b"{", b"[")) or (self._is_json and not piece.startswith(_FIELDS)):
             self._whole.append(piece)
             return

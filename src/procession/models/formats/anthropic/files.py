@@ -12,6 +12,7 @@ from typing import Any
 from procession.errors import InputError
 from procession.messages.media_types import media_type_of
 from procession.messages.parts import FilePart
+from procession.models.formats.file_data import base64_text
 from procession.models.loose import as_mapping, as_text
 
 __all__ = ["file_block"]
@@ -57,7 +58,7 @@ def _image_source(part: FilePart, kind: str) -> dict[str, Any]:
         kind = media_type_of(part.data, kind)
     if kind not in _IMAGES:
         raise _unsupported(part)
-    return {"type": "base64", "media_type": kind, "data": _base64(part)}
+    return {"type": "base64", "media_type": kind, "data": base64_text(part)}
 
 
 def _document_source(part: FilePart, kind: str) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def _document_source(part: FilePart, kind: str) -> dict[str, Any]:
     if kind == "application/pdf":
         if on_the_web:
             return {"type": "url", "url": part.data}
-        return {"type": "base64", "media_type": kind, "data": _base64(part)}
+        return {"type": "base64", "media_type": kind, "data": base64_text(part)}
     if not (kind.startswith("text/") or kind in _TEXTS):
         raise _unsupported(part)
     if on_the_web:
@@ -76,17 +77,11 @@ def _document_source(part: FilePart, kind: str) -> dict[str, Any]:
     return {"type": "text", "media_type": "text/plain", "data": _text(part)}
 
 
-def _base64(part: FilePart) -> str:
-    if isinstance(part.data, bytes):
-        return base64.b64encode(part.data).decode("ascii")
-    return part.data.partition(",")[2] if part.data.startswith("data:") else part.data
-
-
 def _text(part: FilePart) -> str:
     if isinstance(part.data, bytes):
         return part.data.decode("utf-8", "replace")
     try:
-        return base64.b64decode("".join(_base64(part).split()), validate=True).decode("utf-8", "replace")
+        return base64.b64decode("".join(base64_text(part).split()), validate=True).decode("utf-8", "replace")
     except (binascii.Error, ValueError):
         raise InputError(
             f"the data of a file of type {part.media_type!r} is no base64", hint="give bytes, or base64 text"

@@ -7,7 +7,6 @@ byte for byte with the very part it came with.  It is kept in ``provider_metadat
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from procession.messages.media_types import media_type_of
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
+from procession.models.formats.file_data import base64_text
 from procession.models.loose import as_list, as_mapping, as_text
 from procession.models.pieces import Piece
 from procession.tools.json_value import json_value
@@ -26,7 +26,7 @@ CODE_EXECUTION = "code_execution"
 UNSIGNED = "skip_thought_signature_validator"
 """What Google's documentation wants in place of the signature of a function call that Gemini did not make."""
 
-_is_url = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
+_is_url = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:").match  # one letter is a drive
 _THOUGHTS_LEFT_OUT = {"type": "other", "message": "reasoning of another provider is not sent"}
 _FILES_LEFT_OUT = {"type": "other", "message": "files that a model of another provider made are not sent"}
 _RUNS_LEFT_OUT = {"type": "other", "message": "what another provider's tools did is not sent"}
@@ -208,10 +208,6 @@ def _file(part: FilePart) -> dict[str, Any]:
     if kind == "image/*":  # some only know that it is one, and Gemini wants to know which
         content = data.partition(",")[2] if isinstance(data, str) and data.startswith("data:") else data
         kind = media_type_of(content, "image/jpeg")
-    if isinstance(data, bytes):
-        return {"inlineData": {"mimeType": kind, "data": base64.b64encode(data).decode("ascii")}}
-    if data.startswith("data:") and ";base64," in data[:200]:
-        return {"inlineData": {"mimeType": kind, "data": data.partition(",")[2]}}
-    if _is_url(data):
+    if isinstance(data, str) and not (data.startswith("data:") and ";base64," in data[:200]) and _is_url(data):
         return {"fileData": {"mimeType": kind, "fileUri": data}}
-    return {"inlineData": {"mimeType": kind, "data": data}}
+    return {"inlineData": {"mimeType": kind, "data": base64_text(part)}}

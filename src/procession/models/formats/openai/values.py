@@ -4,7 +4,6 @@ Values as OpenAI's two formats write them: JSON as text, files as URLs, ids that
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -15,6 +14,7 @@ from procession.errors import InputError
 from procession.messages.media_types import media_type_of
 from procession.messages.parts import FilePart, TextPart
 from procession.messages.value import Value
+from procession.models.formats.file_data import base64_text
 from procession.models.loose import as_list, as_mapping, as_text
 
 __all__ = [
@@ -124,15 +124,13 @@ def base64_of(part: FilePart) -> str:
     """
     Return the data of a file as base64.
 
-    Raises ``InputError`` for a file that is elsewhere, at a URL.
+    Raises ``InputError`` for a file that is elsewhere, at a URL, and for what is no base64, such as a path.
     """
-    if isinstance(part.data, bytes):
-        return base64.b64encode(part.data).decode("ascii")
-    if part.data.startswith(("http://", "https://")):
+    if isinstance(part.data, str) and part.data.startswith(("http://", "https://")):
         raise InputError(
             f"a file of type {part.media_type!r} cannot be sent as a URL", hint="download it and give its bytes"
         )
-    return part.data.partition(",")[2] if part.data.startswith("data:") else part.data
+    return base64_text(part)
 
 
 def result_parts(output: Mapping[str, Any]) -> list[TextPart | FilePart]:
