@@ -10,6 +10,7 @@ from procession.errors import TargetError, WorkflowDefinitionError
 from procession.testing.fake_model import FakeModel
 
 HEAD = "from procession.workflows.workflow import create_workflow as create\n"
+AGENT = "from procession import Agent\n\nsupport = Agent('support', model='{}')\n"
 ONE = "{} = create('{}', str).map(len, id='count').commit()\n"
 
 
@@ -80,6 +81,9 @@ def test_a_function_is_called_with_the_model(tmp_path: Path) -> None:
         ("def pipeline(a): ...", None, r"pipeline\(\) needs a"),
         ("async def pipeline(): ...", None, r"pipeline\(\) is async"),
         ("def pipeline(): return 1 / 0", None, "text.py:1: ZeroDivisionError"),
+        (AGENT.format("gpt-5-mini"), None, "text.py:3: InputError: 'gpt-5-mini': no provider"),
+        (AGENT.format("ollama/qwen3"), None, "there are support: say which, .*text.py:support"),
+        (AGENT.format("ollama/qwen3") + "\ndef guide(): ...", "guid", "did you mean 'guide'"),
     ],
 )
 def test_what_cannot_be_loaded(tmp_path: Path, text: str, name: str | None, message: str) -> None:

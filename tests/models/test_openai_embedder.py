@@ -168,7 +168,8 @@ async def test_names(name: str, environ: dict[str, str], url: str, key: str | No
         ("openai/m", "OPENAI_API_KEY"),
         ("offline/other", "write 'offline/universal-sentence-encoder'"),
         ("opnai/m", "did you mean 'openai/m'"),
-        ("m", "no provider"),
+        ("openai/m", "api_key=... to resolve_embedder"),
+        ("m", "write 'openai/text-embedding-3-small'"),
     ],
 )
 def test_names_that_lead_nowhere(name: str, told: str) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+import procession
 from procession.errors import ProcessionError, TargetError, WorkflowDefinitionError
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["USUAL_NAMES", "Target", "agent_of", "load_target", "workflow_of"]
 
+_OURS = f"{Path(procession.__file__).parent}{os.sep}"
 USUAL_NAMES = ("pipeline", "workflow", "agent")
 """What is looked for where a target has no ``:name``, in this order."""
 
@@ -80,7 +82,8 @@ def load_target(text: str) -> Target:
         ((key, value),) = found.items()
         return Target(text=text, name=key, thing=value, module=module)
     names = " or ".join(repr(usual) for usual in USUAL_NAMES)
-    hint = f"there are {', '.join(found)}: say which, {text}:{next(iter(found))}" if found else f"call it {names}"
+    named = list(found or _candidates(module))[:8]
+    hint = f"there are {', '.join(named)}: say which, {text}:{named[-1]}" if named else f"call it {names}"
     raise TargetError(f"{text} has nothing called {names}", hint=hint)
 
 
@@ -219,7 +222,7 @@ def _guarded(text: str, load: Any) -> Any:
         raise TargetError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except (Exception, SystemExit) as error:
         frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<frozen")]
-        here = [each for each in frames[1:] if each.filename != __file__] or frames
+        here = [each for each in frames if not each.filename.startswith(_OURS)] or frames  # where the mistake is
         place = f"{here[-1].filename}:{here[-1].lineno}: " if here else ""
         raise TargetError(f"{text} cannot be loaded: {place}{type(error).__name__}: {error}") from error
 
@@ -237,6 +240,10 @@ def _candidates(module: ModuleType) -> dict[str, Any]:
         name: value
         for name, value in vars(module).items()
         if not name.startswith("_") and hasattr(value, "as_step") and not inspect.isclass(value)
+    } | {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["resolve_embedder"]
 
 _OFFLINE = "offline/universal-sentence-encoder"
+_FORMS = f"'openai/text-embedding-3-small', 'ollama/<model>', 'custom@<base URL>#<model>' or {_OFFLINE!r}"
 
 
 def resolve_embedder(
@@ -57,14 +58,14 @@ def resolve_embedder(
         raise InputError(f"there is no offline embedder {embedder!r}", hint=f"write {_OFFLINE!r}")
     from procession.models.openai_embedder import OpenAIEmbedder
 
-    provider, model, server = server_of(embedder, base_url)
+    provider, model, server = server_of(embedder, base_url, forms=_FORMS)
     if not server.speaks.startswith("openai"):
         raise InputError(
             f"{embedder!r}: there is no client for the embeddings of {provider}",
-            hint=f"write 'openai/<model>', 'ollama/<model>', 'custom@<base URL>#<model>' or {_OFFLINE!r}",
+            hint=f"write {_FORMS}",
         )
     variables = os.environ if environ is None else environ
-    address = address_of(embedder, server, variables, base_url=base_url, api_key=api_key)
+    address = address_of(embedder, server, variables, base_url=base_url, api_key=api_key, give="resolve_embedder")
     return OpenAIEmbedder(
         model,
         provider=provider,

@@ -72,11 +72,11 @@ def resolve_model(
     return resolved
 
 
-def server_of(name: str, base_url: str | None = None) -> tuple[str, str, Provider]:
+def server_of(name: str, base_url: str | None = None, *, forms: str = _FORMS) -> tuple[str, str, Provider]:
     """
     Return the provider that *name* begins with, what the provider calls the model, and the provider's server.
 
-    Raises ``InputError`` for a name that stands for nothing, with what to write instead.
+    Raises ``InputError`` for a name that stands for nothing, with what to write instead: *forms*, unless it is a slip.
     """
     if name.startswith("custom@"):
         url, _, model = name.removeprefix("custom@").partition("#")
@@ -88,16 +88,16 @@ def server_of(name: str, base_url: str | None = None) -> tuple[str, str, Provide
     provider, _, model = name.partition("/")
     known = PROVIDERS.get(provider)
     if known is None or not model:
-        raise _unknown(name, provider, model)
+        raise _unknown(name, provider, model, forms)
     return provider, model, known
 
 
-def _unknown(name: str, provider: str, model: str) -> InputError:
+def _unknown(name: str, provider: str, model: str, forms: str) -> InputError:
     if provider in PROVIDERS or provider == "custom":
-        return InputError(f"{name!r} names no model", hint=f"write {_FORMS}")
+        return InputError(f"{name!r} names no model", hint=f"write {forms}")
     near = get_close_matches(
         provider.strip().lower(), PROVIDERS, n=1, cutoff=0.75
     )  # a slip of the finger, not another word
     if near and model:
         return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{model}'?")
-    return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"write {_FORMS}")
+    return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"write {forms}")
