@@ -220,6 +220,7 @@ async def api_error(state: LoopState, run: InlineRun, path: str) -> LoopState:
     payload = APIErrorPayload(
         state.messages,
         error=error,
+        text=attempt.collector.text,
         can_retry=state.api_retries < state.settings.max_api_retries,
         step_number=state.step_number,
         steps=state.seen_steps()[: state.step_number],

@@ -351,6 +351,13 @@ class APIErrorContext(SignallingContext[APIErrorPayload]):
         return self._payload.error
 
     @property
+    def text(self) -> str:
+        """
+        The text that had come, and was let by, before the call failed; mostly there is none.
+        """
+        return self._payload.text
+
+    @property
     def can_retry(self) -> bool:
         """
         Whether the budget for another attempt is left.
@@ -385,15 +392,8 @@ class OutputResultContext(SignallingContext[OutputResultPayload]):
 CONTEXTS: Mapping[Hook, type[HookContext[Any]]] = {
     context.hook: context
     for context in (
-        InputContext,
-        InputStepContext,
-        LLMRequestContext,
-        OutputStreamContext,
-        APIErrorContext,
-        LLMResponseContext,
-        OutputStepContext,
-        ToolResultContext,
-        OutputResultContext,
+        InputContext, InputStepContext, LLMRequestContext, OutputStreamContext, APIErrorContext, LLMResponseContext,
+        OutputStepContext, ToolResultContext, OutputResultContext,
     )
-}
+}  # fmt: skip
 """The class of context that each hook is given."""

@@ -360,19 +360,15 @@ class APIErrorPayload(HookPayload):
 
     hook = Hook.API_ERROR
     changeable = ("own_retry", "retry")
-    __slots__ = ("can_retry", "error", "message_id", "own_retry", "retry")
+    __slots__ = ("can_retry", "error", "message_id", "own_retry", "retry", "text")
 
     def __init__(
-        self,
-        message_list: MessageList,
-        *,
-        error: ModelError,
-        can_retry: bool = False,
-        message_id: str | None = None,
-        **where: Any,
-    ) -> None:
+        self, message_list: MessageList, *, error: ModelError, text: str = "", can_retry: bool = False,
+        message_id: str | None = None, **where: Any,
+    ) -> None:  # fmt: skip
         super().__init__(message_list, **where)
         self.error = error
+        self.text = text
         self.message_id = message_id
         self.can_retry = can_retry
         self.own_retry = False
