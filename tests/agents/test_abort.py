@@ -330,7 +330,8 @@ async def test_cancelling_the_caller_reaches_the_caller(way: str, anyio_backend:
         assert anyio_backend == "trio"
         return
     assert (raised, violations, len(model.requests)) == (["cancelled"], [], 1)
-    assert [(result.status, result.finish_reason, result.tripwire) for result in told] == [("aborted", "aborted", None)]
+    ends = [(result.status, result.finish_reason, result.tripwire, result.violations) for result in told]
+    assert ends == [("aborted", "aborted", None, ())]
 
 
 async def test_cancelling_the_reader_of_a_stream(anyio_backend: str) -> None:
@@ -347,7 +348,7 @@ async def test_cancelling_the_reader_of_a_stream(anyio_backend: str) -> None:
     assert scope.cancelled_caught
     result = await stream.result()
     assert (result.status, result.finish_reason, result.tripwire) == ("aborted", "aborted", None)
-    assert (violations, told) == ([], [result])
+    assert (violations, told, result.violations) == ([], [result], ())
 
 
 def endless(hold: anyio.Event) -> WireAnswer:

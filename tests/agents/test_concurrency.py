@@ -1,15 +1,13 @@
-"""One agent, many requests: nothing is mixed, nobody is held up, and context variables arrive."""
+"""One agent, many requests: nothing is mixed, and context variables arrive."""
 
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 import anyio
-import anyio.from_thread
 import anyio.lowlevel
 import pytest
 from tests.agents.kit import at
@@ -173,40 +171,6 @@ async def test_chunks_of_many_streams_are_redacted_apart() -> None:
         for number in range(50):
             group.start_soon(ask, number)
     assert texts == ["[EMAIL]"] * 50
-
-
-# -- blocking code
-
-
-@pytest.mark.anyio
-async def test_a_blocking_hook_lets_others_go_on() -> None:
-    """CON-002: with ``blocking = True`` the event loop runs while a plain hook waits; hooks keep their order."""
-    reached = anyio.Event()
-    go = threading.Event()
-    order: list[str] = []
-
-    class Blocks(Processor):
-        id = "blocks"
-        blocking = True
-
-        def process_input(self, ctx: Any) -> None:
-            anyio.from_thread.run_sync(reached.set)
-            assert go.wait(10)  # set by the event loop, which could not do so if this held it up
-            order.append("first")
-
-    class After(Processor):
-        id = "after"
-
-        def process_input(self, ctx: Any) -> None:
-            order.append("second")
-
-    agent = Agent("a", model=FakeModel(["ok"]), input_processors=[Blocks(), After()])
-    async with anyio.create_task_group() as group:
-        group.start_soon(agent.generate, "Hi")
-        await reached.wait()
-        assert order == []
-        go.set()
-    assert order == ["first", "second"]
 
 
 # -- context variables

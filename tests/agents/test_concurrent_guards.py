@@ -9,10 +9,12 @@ import anyio.lowlevel
 import pytest
 from tests.agents.guards_kit import GUARD_DOES, MODEL_DOES, RacedModel, RacingGuard, raced
 from tests.agents.kit import COST, WAYS, ask, at, counted_tool
+from tests.models.wire import DONE, WireAnswer, delta, serving
 
 from procession.agents.agent import Agent
 from procession.errors import ModelError, ProcessorError
 from procession.models.model import ModelRequest
+from procession.models.openai_chat import OpenAIChatModel
 
 pytestmark = pytest.mark.anyio
 NOBODY = ModelRequest(messages=())
@@ -92,6 +94,29 @@ async def test_no_tool_runs_where_a_guard_blocks(moment: str, model_does: str, w
     assert calls == []
     assert types(seen.chunks) == ["tripwire"]
     assert not model.begun.is_set() or model.over.is_set()  # cancelled and awaited
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_block_hangs_up_on_the_provider(way: str) -> None:
+    """TOOL-008: the request over HTTP is cancelled, the connection closed, and the guard's verdict is what is told."""
+    tool, calls = counted_tool("charge_card")
+    hold = anyio.Event()
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "charge_card", "arguments": "{}"}}
+    answer = WireAnswer((delta(tool_calls=[call]), hold, delta("tool_calls"), DONE))
+    async with serving(answer) as server:
+        agent = Agent(
+            "bot",
+            model=OpenAIChatModel("m", base_url=server.base_url),
+            tools=[tool],
+            input_processors=[RacingGuard("blocks", server.asked.wait)],
+            guard_mode="concurrent",
+        )
+        with anyio.fail_after(10):
+            seen = await ask(agent, way)
+            await server.gone.wait()
+    assert (calls, types(seen.chunks)) == ([], ["tripwire"])
+    assert (seen.result.status, seen.result.tool_calls, seen.result.tool_results) == ("blocked", (), ())
+    assert [(one.processor_id, one.outcome) for one in seen.result.violations] == [("guard", "blocked")]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -14,8 +14,10 @@ from tests.agents.kit import WAYS, ask, at
 from procession.agents.agent import Agent
 from procession.errors import ProcessorError
 from procession.messages.chunks import ToolError
+from procession.processors.memory.message_history import MessageHistory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
+from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import tool
@@ -106,12 +108,18 @@ async def test_a_guard_that_never_answers_and_may_be_skipped(way: str) -> None:
     assert told == ["timeout"]
 
 
-def test_who_asks_a_model_has_a_time_limit() -> None:
-    """CAN-004: a processor that asks a model has a limit of 30 seconds unless it names another."""
+def test_who_asks_a_model_or_a_store_has_a_time_limit() -> None:
+    """CAN-004: a processor that asks a model or a store has a limit of 30 seconds unless it names another (D17)."""
+    from procession.processors.guardrails.language import LanguageDetector
     from procession.processors.guardrails.pii import PIIDetector
+    from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
 
-    assert PIIDetector(model=FakeModel([])).timeout == 30.0
+    model = FakeModel([])
+    asking = [PIIDetector(model=model), PromptInjectionDetector(model=model), LanguageDetector(model=model)]
+    assert [each.timeout for each in asking] == [30.0] * 3
+    assert MessageHistory(InMemoryThreadStore()).timeout == 30.0
     assert PIIDetector().timeout is None
+    assert PIIDetector(model=model, timeout=0.1).timeout == 0.1
 
 
 # -- what ignores its cancellation

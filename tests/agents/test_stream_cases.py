@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -15,7 +16,9 @@ from tests.agents.kit import WAYS, ask, at, counted_tool
 from procession.agents.agent import Agent
 from procession.messages.chunks import Chunk, TextDelta, TripwireChunk
 from procession.messages.text.patterns import Rule
+from procession.messages.usage import Usage
 from procession.models.openai_chat import OpenAIChatModel
+from procession.processors.context import HookContext
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.text_guard import TextGuard
@@ -75,6 +78,31 @@ async def test_no_run_and_no_write_per_chunk(monkeypatch: pytest.MonkeyPatch) ->
     assert many[1] == 1
 
 
+async def test_the_text_so_far_is_not_held_for_each_chunk() -> None:
+    """STR-011: behind branches that look at 5,000 chunks memory holds the text, and not one copy of it for each."""
+    seen = [0, 0]
+
+    def counting(arm: int) -> Any:
+        def act(ctx: Any) -> Chunk:
+            seen[arm] += type(ctx.chunk) is TextDelta
+            chunk: Chunk = ctx.chunk
+            return chunk
+
+        return at("process_output_stream", act, id=f"noop-{arm}")
+
+    arms = create_workflow("arms", kind="processor").parallel([counting(0), counting(1)]).commit()
+    model = FakeModel(Reply(("0123456789" for _ in range(5000)), usage=Usage(1, 1)))
+    async with Agent("a", model=model, output_processors=[arms]).stream("Hi", replay=False) as stream:
+        tracemalloc.start()
+        try:
+            length = sum([len(piece) async for piece in stream.text_stream])
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (length, seen) == (50_000, [5000, 5000])
+    assert peak < 100 * length  # every copy of what had come would make it 2,500 times the text
+
+
 # -- STR-012
 
 
@@ -92,13 +120,23 @@ async def test_a_final_hook_costs_nothing_per_chunk(way: str, monkeypatch: pytes
     def final(ctx: Any) -> None:
         calls.append(ctx.hook.value)
 
+    made: list[str] = []
+    make: Any = vars(HookContext)["__init__"]
+
+    def noted(self: Any, *args: Any) -> None:
+        made.append(type(self).__name__)
+        make(self, *args)
+
     agent = Agent(
         "a", model=FakeModel(Reply(["x"] * 1000)), output_processors=[at("process_output_result", final, id="final")]
     )
     monkeypatch.setattr(copy, "deepcopy", counted)
-    seen = await ask(agent, way, request_context={f"key-{number}": {"value": number} for number in range(40)})
+    monkeypatch.setattr(HookContext, "__init__", noted)
+    metadata = {f"key-{number}": {"value": number} for number in range(40)}
+    seen = await ask(agent, way, request_context=metadata, tracing_context={"metadata": metadata})
     assert seen.result.text == "x" * 1000
     assert calls == ["process_output_result"]
+    assert made == ["OutputResultContext"]  # no hook of any processor is dispatched while the answer streams
     assert copies == []
 
 
@@ -241,3 +279,29 @@ async def test_a_guard_does_not_collapse_the_stream(beside: bool) -> None:
     assert len(shown) >= 20
     assert max(behind) <= 128
     assert behind[0] + len(shown[0]) <= 128, "the first text comes as soon as the window is full"
+
+
+@pytest.mark.parametrize("beside", [False, True])
+async def test_the_first_text_does_not_wait_for_the_last(beside: bool) -> None:
+    """STR-016: of sixty chunks the reader has the first text before the twelfth has come, with the reported guard."""
+    piece = "plain words without personal data "
+    asked = [0]
+    shown_at: list[int] = []
+
+    def said() -> Iterator[str]:
+        for _ in range(60):
+            asked[0] += 1
+            yield piece
+
+    def note(chunk: Chunk) -> None:
+        if isinstance(chunk, TextDelta):
+            shown_at.append(asked[0])
+
+    guard: Any = PIIDetector(detection_types=["email", "phone"], redaction="mask")
+    if beside:
+        guard = create_workflow("arms", kind="processor").parallel([guard, StopWord(strategy="redact")]).commit()
+    agent = Agent("a", model=FakeModel(Reply(said())), output_processors=[guard])
+    async with agent.stream("Hi", on_chunk=note) as stream:
+        assert await stream.text == piece * 60
+    assert shown_at[0] < 12
+    assert len(shown_at) >= 20

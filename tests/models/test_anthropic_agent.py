@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from procession.models.formats.anthropic.body import ANSWER_TOOL
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
+from procession.storage.base import JournalStore
+from procession.storage.memory import InMemoryJournal
 from procession.storage.sqlite.journal import SQLiteJournal
 from procession.tools.tool import Tool, tool
 
@@ -34,6 +37,7 @@ THOUGHTS: list[dict[str, Any]] = [
     {"type": "tool_use", "id": "t", "name": "f", "input": {}},
 ]
 """What has to go back of the reported answer, in this order."""
+MEMORY = InMemoryJournal()
 
 
 def answer(case: str) -> WireAnswer:
@@ -89,8 +93,19 @@ async def test_thoughts_survive_memory() -> None:
         assert server.bodies[2]["messages"][1]["content"] == THOUGHTS
 
 
+@asynccontextmanager
+async def journal_in(path: Path | None) -> AsyncGenerator[JournalStore]:
+    """Open the journal in *path*, as another process would, or the one in memory."""
+    if path is None:
+        yield MEMORY
+        return
+    async with aclosing(SQLiteJournal(path)) as journal:
+        yield journal
+
+
 @both_ways
-async def test_thoughts_survive_a_suspended_run(way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+async def test_thoughts_survive_a_suspended_run(way: str, backend: str, tmp_path: Path) -> None:
     """A run that waits for a person, and is gone on with in another runtime, sends the same thoughts (ANT-004)."""
 
     @tool(name="f", requires_approval=True)
@@ -98,11 +113,12 @@ async def test_thoughts_survive_a_suspended_run(way: str, tmp_path: Path) -> Non
         """Do something that has to be allowed."""
         return "ok"
 
+    path = tmp_path / "runs.db" if backend == "sqlite" else None
     async with serving(answer("ANT-004"), DONE) as server:
-        async with aclosing(SQLiteJournal(tmp_path / "runs.db")) as journal:
+        async with journal_in(path) as journal:
             first = await ask(agent_on(server, asked, runtime=Runtime(journal)), way)
         assert first.result.status == "suspended"
-        async with aclosing(SQLiteJournal(tmp_path / "runs.db")) as journal:
+        async with journal_in(path) as journal:
             result = await agent_on(server, asked, runtime=Runtime(journal)).approve(first.result.run_id)
         assert result.text == "Done."
         assert reply_in(server.bodies[1]) == THOUGHTS

@@ -40,6 +40,8 @@ class WireServer:
         """The request lines and headers, as they came."""
         self.bodies: list[dict[str, Any]] = []
         self.connections = 0
+        self.asked = anyio.Event()
+        """Set once a whole request has come in."""
         self.gone = anyio.Event()
         """Set once a client has closed a connection."""
 
@@ -86,6 +88,7 @@ class WireServer:
             return False
         self.heads.append(head.decode())
         self.bodies.append(json.loads(body))
+        self.asked.set()
         return True
 
 

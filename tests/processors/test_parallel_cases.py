@@ -137,6 +137,32 @@ async def test_branches_do_not_see_each_other() -> None:
     assert texts(own) == ["hi"]
 
 
+async def test_lists_of_messages_are_each_branchs_own() -> None:
+    """PAR-007: what one branch does to the very list that its hook was given, the other does not see while it iterates."""
+    counted: list[int] = []
+    appended = anyio.Event()
+
+    async def appends(ctx: InputContext) -> None:
+        ctx.messages.append(ctx.messages[0])
+        appended.set()
+
+    async def iterates(ctx: InputContext) -> None:
+        listed = ctx.messages
+        await appended.wait()
+        seen = 0
+        for _ in listed:
+            await anyio.lowlevel.checkpoint()
+            seen += 1
+        counted.append(seen)
+
+    own = given("hi")
+    for pair in ([Acting("a", appends), Acting("b", iterates)], [Acting("b", iterates), Acting("a", appends)]):
+        appended = anyio.Event()
+        await run(create_workflow("p", kind="processor").parallel(pair).commit(), own.fork())
+    assert counted == [1, 1]
+    assert texts(own) == ["hi"]
+
+
 async def _pass(ctx: InputContext) -> None:
     await anyio.lowlevel.checkpoint()
 
@@ -151,8 +177,12 @@ def test_an_empty_parallel_is_refused() -> None:
 def test_one_instance_twice_is_refused() -> None:
     """PAR-008: the same processor twice has one step id, which is refused with the fix."""
     same = Acting("same", _pass)
-    with pytest.raises(WorkflowDefinitionError, match="same"):
+    with pytest.raises(WorkflowDefinitionError) as caught:
         create_workflow("p", kind="processor").parallel([same, same]).commit()
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.severity) == ("duplicate-step-id", "error")
+    assert "'processor:same'" in finding.message
+    assert "give one of them another" in str(finding.hint)
 
 
 async def test_one_branch_is_as_then() -> None:
@@ -167,6 +197,11 @@ async def test_one_branch_is_as_then() -> None:
     workflow = create_workflow("p", kind="processor").parallel([only]).map(pick_only).commit()
     assert texts((await run(workflow, given("hi"))).output) == ["ho"]
     assert keys == ["processor:only"]
+    for made in (
+        create_workflow("p", kind="processor").parallel([only]),
+        create_workflow("p", kind="processor").then(only),
+    ):
+        assert texts((await run(made.commit(), given("hi"))).output) == ["ho"]
 
 
 async def test_nested_parallels_are_merged_by_leaf() -> None:
@@ -183,5 +218,5 @@ async def test_five_hundred_branches() -> None:
     """PAR-008: five hundred branches run, and all of their changes are merged."""
     many = [replacing(f"p{number}", f"<{number}>", f"[{number}]", 1) for number in range(500)]
     said = [f"<{number}>" for number in range(500)]
-    result = await run(create_workflow("p", kind="processor").parallel(many).commit(), given(*said[:3]))
-    assert texts(result.output) == ["[0]", "[1]", "[2]"]
+    result = await run(create_workflow("p", kind="processor").parallel(many).commit(), given(*said))
+    assert texts(result.output) == [f"[{number}]" for number in range(500)]
