@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -84,6 +85,15 @@ async def test_a_worker_thread_may_use_the_plain_forms() -> None:
     """CON-005: a thread started from an event loop has none of its own, and gets one."""
     assert await anyio.to_thread.run_sync(ask_plainly) == "ok"
     assert await anyio.to_thread.run_sync(run_plainly) == "HELLO"
+
+
+def test_inside_asyncios_own_threads() -> None:
+    """CON-005: inside ``asyncio.to_thread`` the plain forms work, under a watchdog, while the loop runs on."""
+
+    async def main() -> list[str]:
+        return [await asyncio.wait_for(asyncio.to_thread(call), 5) for call in (ask_plainly, run_plainly)]
+
+    assert asyncio.run(main()) == ["ok", "HELLO"]
 
 
 def test_from_several_threads_at_once() -> None:

@@ -25,6 +25,7 @@ from procession.processors.text_guard import TextGuard
 from procession.runtime.runtime import Runtime
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
+from procession.testing.hooks import run_hook
 from procession.testing.script import call_tool
 from procession.workflows.workflow import create_workflow
 
@@ -168,6 +169,21 @@ async def test_an_answer_that_was_not_streamed(side_by_side: bool) -> None:
     (part,) = messages.view("response")[0].parts
     assert isinstance(part, ToolCallPart)
     assert (part.args, part.tool_call_id) == (HIDDEN, "c1")
+
+
+async def test_a_reported_message_is_hidden_in_place() -> None:
+    """TOOL-009: the reported message, with no text and one call, keeps id, name, keys, types and structure."""
+    args = {"to": "mara.k@example.com", "n": 3, "opts": {"cc": ["li@example.org"]}}
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "send", "args": args}
+    ran = await run_hook(
+        pii(phase="output"),
+        "process_output_result",
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}],
+    )
+    (part,) = ran.messages[-1].parts
+    assert isinstance(part, ToolCallPart)
+    assert (part.tool_call_id, part.tool_name) == ("c1", "send")
+    assert part.args == {"to": "[EMAIL]", "n": 3, "opts": {"cc": ["[EMAIL]"]}}
 
 
 async def test_calls_that_came_with_the_input() -> None:

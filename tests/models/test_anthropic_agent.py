@@ -17,6 +17,7 @@ from tests.models.wire import WireAnswer, WireServer, serving
 from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.messages.message import Message
+from procession.messages.message_list import MessageList
 from procession.messages.serial import from_json, to_json
 from procession.models.anthropic import AnthropicModel
 from procession.models.formats.anthropic.body import ANSWER_TOOL
@@ -201,12 +202,22 @@ async def test_refused_prefill_is_continued(way: str) -> None:
     assert "continue" in reminder["text"]
     recalled = await memory.recall("t", "r")
     assert [one.text for one in recalled] == ["q", "half", "Done."]
-    assert [one.role for one in await memory.recall("t", "r", signals=True)] == [
-        "user",
-        "assistant",
-        "signal",
-        "assistant",
-    ]
+    raw = await memory.recall("t", "r", signals=True)
+    assert [one.role for one in raw] == ["user", "assistant", "signal", "assistant"]
+    shown = MessageList(raw, source="memory").get.all.ui()
+    assert [one["content"] for one in shown] == ["q", "half", "Done."]
+
+
+@both_ways
+async def test_refused_prefill_is_tried_once(way: str) -> None:
+    """A second refusal of that kind is told: the retry has one reminder, and is not made again (ANT-007)."""
+    case = CASES["ANT-007"]
+    refusal = case["first_response"]
+    refused = WireAnswer([json.dumps(refusal["body"]).encode()], refusal["status"], JSON)
+    async with serving(refused, refused) as server:
+        seen = await ask(agent_on(server), way, case["history"])
+    assert isinstance(seen.error, ModelError)
+    assert len(server.bodies) == 2
 
 
 @both_ways
