@@ -234,6 +234,18 @@ async def test_a_plain_model_over_the_wire(tmp_path: Path, environ: Mapping[str,
     ]
 
 
+async def test_a_call_that_is_made_again(tmp_path: Path, environ: Mapping[str, str]) -> None:
+    """Who waits for a server that is busy is told why, in words and not in those of a library."""
+    told = (("content-type", "application/json"), ("retry-after-ms", "1"))
+    busy = WireAnswer([b'{"error": {"message": "not now"}}'], 503, told)
+    async with serving(busy, answer("Here I am.")) as server:
+        done = await talk(tmp_path, "--model", "m", "--base-url", server.base_url, input="Hello\n", environ=environ)
+    assert said(done) == ["Here I am."]
+    assert "no answer yet (unavailable, status 503): asked again in 0.0 s\n" in notes(done)
+    assert "stamina" not in notes(done)
+    assert "_Failed" not in notes(done)
+
+
 async def test_the_environment_names_the_server(tmp_path: Path, bot: Path, environ: Mapping[str, str]) -> None:
     """OPENAI_BASE_URL is heeded, a model takes the place of the agent's own, and a server's refusal is a sentence."""
     refusal = WireAnswer([b'{"error": {"message": "no such model"}}'], 404, (("content-type", "application/json"),))

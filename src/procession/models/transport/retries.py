@@ -98,6 +98,9 @@ class _Failed(Exception):
         super().__init__(f"{error.kind}, status {error.status_code}" if error.status_code else error.kind)
         self.error = error
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class _Quiet:
     """
