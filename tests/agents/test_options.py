@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.agents.kit import WAYS, ask, at, counted_tool
 
 from procession.agents.agent import Agent
 from procession.agents.options import CallOptions
 from procession.agents.output import AgentResult
 from procession.errors import DefinitionError, InputError, MessageError, ProcessorError
+from procession.ids import new_id
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
@@ -142,6 +144,20 @@ async def test_there_is_something_to_answer(way: str) -> None:
     assert model.requests == []
     assert (await ask(agent, way, [], context="(facts)")).result.text == "x"
     assert (await ask(agent, way, [], **IDS)).result.text == "x"
+
+
+@both_ways
+async def test_active_tools_that_are_none_are_told_of(way: str) -> None:
+    """A name of no tool in a call's ``active_tools`` lets nothing in, and a warning says so, once."""
+    tool, _ = counted_tool()
+    model = FakeModel(["x", "x"])
+    agent = Agent(f"parrot-{new_id()}", model=model, tools=[tool])
+    with capture_logs() as logs:
+        await ask(agent, way, active_tools=["lookip"])
+        await ask(agent, way, active_tools=["lookip"])
+    assert [request.tools for request in model.requests] == [(), ()]
+    (said,) = [log["event"] for log in logs if "active_tools" in log["event"]]
+    assert said == f"active_tools of a call of agent {agent.id!r} names no tool of it: lookip; there are lookup"
 
 
 @both_ways

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from procession.errors import ModelError
+from procession.errors import InputError, ModelError
 from procession.models.anthropic import AnthropicModel
 from procession.models.google import GoogleModel
 from procession.models.model import ModelRequest
@@ -32,6 +32,20 @@ async def failure_of(make: Any, **options: Any) -> ModelError:
 def never(_: httpx.Request) -> httpx.Response:
     """Answer no request."""
     raise AssertionError("nothing is to be sent")
+
+
+@pytest.mark.parametrize("make", [*CLIENTS, OpenAIEmbedder])
+def test_a_header_that_is_no_text(make: Any) -> None:
+    """A header whose variable is not set is refused when the client is made, by its name."""
+    with pytest.raises(InputError, match=r"/m: the header 'x-key' is NoneType \(hint: give a text; .*variable"):
+        make("m", headers={"x-key": None})
+
+
+@pytest.mark.parametrize("make", CLIENTS)
+def test_a_model_without_a_name(make: Any) -> None:
+    """A model without a name is refused when the client is made."""
+    with pytest.raises(InputError, match="no model is named|cannot be the name of a model"):
+        make("")
 
 
 @pytest.mark.parametrize("make", [*CLIENTS, OpenAIEmbedder])

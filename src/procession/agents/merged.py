@@ -18,6 +18,7 @@ from procession.errors import (
 )
 from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
+from procession.processors.log import log_once
 from procession.processors.memory.message_history import MemoryUse
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
@@ -81,6 +82,11 @@ def settings_of(
     brought: Mapping[str, Tool[Any]] = tools_by_name(given) if given else {}
     if brought:
         tools = {**tools, **brought}
+    unknown = set(options.get("active_tools") or ()).difference(tools)
+    if unknown:  # no error: a processor may bring the tool, and nothing more is let in
+        names, there = ", ".join(sorted(unknown)), ", ".join(tools) or "none"
+        what = f"active_tools of a call of agent {agent.id!r} names no tool of it: {names}; there are {there}"
+        log_once(agent.id, what)
     limit = options.get("max_processor_retries", agent.max_processor_retries)
     wanted, approval = options.get("structured_output"), options.get("require_tool_approval")
     return RunSettings(

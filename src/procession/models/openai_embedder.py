@@ -13,7 +13,7 @@ from procession.messages.usage import NO_USAGE
 from procession.models.embedder import Embeddings, Vector, checked_texts
 from procession.models.formats.openai.embeddings import Encoding, batches, embeddings_body, read_embeddings
 from procession.models.providers import PROVIDERS, address_of
-from procession.models.transport.headers import secrets_in
+from procession.models.transport.headers import own_headers, secrets_in
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
@@ -80,7 +80,7 @@ class OpenAIEmbedder:
         self._max_batch = max_batch
         self._encoding: Encoding | None = encoding
         self._options = dict(options or {})
-        self._headers = dict(headers or {})
+        self._headers = own_headers(headers, self.id)
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._timeout = timeout

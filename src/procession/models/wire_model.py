@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from procession.errors import InputError
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.call_options import retries_of, seconds_of, unread_options
 from procession.models.model import ModelRequest
 from procession.models.providers import Provider, address_of
-from procession.models.transport.headers import secrets_in
+from procession.models.transport.headers import own_headers, secrets_in
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
@@ -110,13 +111,15 @@ class WireModel(ABC):
         ``max_retries`` of a call limit the whole of it, and replace the model's.  *http2* asks for HTTP/2, which needs
         the extra of that name.  *transport* carries the requests instead of the network.
         """
+        if not model:
+            raise InputError("no model is named", hint=f'name it as its server does: {type(self).__name__}("...")')
         self.id = f"{provider}/{model}"
         self.provider = provider
         self.model = model
         """The name that the server knows."""
         self._base_url = base_url
         self._api_key = api_key
-        self._headers = dict(headers or {})
+        self._headers = own_headers(headers, self.id)
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._max_retries = max_retries

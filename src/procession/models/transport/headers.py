@@ -6,13 +6,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
-from procession.errors import ModelError
+from procession.errors import InputError, ModelError
 from procession.models.failures import is_secret_name
 
-__all__ = ["check_headers", "secrets_in"]
+__all__ = ["check_headers", "own_headers", "secrets_in"]
 
 _is_value = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?").fullmatch
+
+
+def own_headers(headers: Mapping[str, Any] | None, model: str) -> dict[str, str]:
+    """
+    Return the headers that somebody gave a client.
+
+    Raises ``InputError`` for one that is no text, as where a variable of the environment is not set.
+
+    >>> own_headers({"x-title": "Chess"}, "local/m")
+    {'x-title': 'Chess'}
+    """
+    for name, value in (headers or {}).items():
+        if not isinstance(value, str):
+            raise InputError(
+                f"{model}: the header {name!r} is {type(value).__name__}",
+                hint="give a text; of os.environ.get(...), is the variable set?",
+            )
+    return dict(headers or {})
 
 
 def check_headers(headers: Mapping[str, str], model: str) -> None:
