@@ -286,6 +286,32 @@ def test_parts_that_cannot_be_read(form: Any, told: str) -> None:
         read_message({"id": "m", "role": "user", "content": ["fine", form]})
 
 
+CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "send", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"role": "assistant", "content": "", "tool_calls": [CHAT_CALL]}, "'tool_calls'.*'tool-call'"),
+        ({"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}, "'tool_calls'.*'tool-call'"),
+        ({"role": "tool", "tool_call_id": "c1", "content": "sent"}, "'tool_call_id'.*'tool-result'"),
+    ],
+)
+def test_calls_of_another_form_are_not_lost(form: Any, told: str) -> None:
+    """Chat Completions' form of a call is refused, rather than a message without it shown to guards (TOOL-009)."""
+    with pytest.raises(MessageError, match=told):
+        read_message({"id": "m", **form})
+    with pytest.raises(MessageError, match="message 'm'"):
+        read_message({"id": "m", **form})
+
+
+def test_calls_that_there_are_not() -> None:
+    """A message that was dumped with a list of no calls is a text."""
+    several: list[Any] = [None, []]
+    for nothing in several:
+        assert read_message({"role": "assistant", "content": "Hi", "tool_calls": nothing}).text == "Hi"
+
+
 @pytest.mark.parametrize("content", [7, {"format": 2}])
 def test_contents_that_cannot_be_read(content: Any) -> None:
     """A content that holds no parts is refused."""

@@ -93,6 +93,13 @@ def _read_form(form: Form) -> Incoming | SystemMessage:
         raise MessageError(
             f"{where} has the unknown role {role!r}", hint=f"a message's role is one of {', '.join(sorted(ROLES))}"
         )
+    for name in ("tool_calls", "tool_call_id"):
+        if form.get(name):  # it would be lost without a word, and no guard would see it
+            raise MessageError(
+                f"{where} has {name!r}, which is Chat Completions' form of a message",
+                hint="a call is a part of the content: {'type': 'tool-call', 'toolCallId': ..., 'toolName': ..., 'args': ...}; "
+                "its answer is a 'tool-result' in a message of the role 'tool'",
+            )
     content, parts = form.get("content"), form.get("parts")
     if content is None and parts is None:
         raise MessageError(f"{where} has neither content nor parts", hint="an empty text is allowed")
