@@ -130,7 +130,7 @@ ARGUMENTS: Mapping[str, Mapping[str, list[Any]]] = {
         "step_number": [0, 0, 1], "steps": [[(0, "")], *STEPS_WITH], "send_signal": [False] * 3,
     },
     "process_api_error": {
-        "error": [("unavailable", 503)], "can_retry": [True], "messages": [["Hi"]], "view": [["Hi"]],
+        "error": [("unavailable", 503)], "text": [""], "can_retry": [True], "messages": [["Hi"]], "view": [["Hi"]],
         "retry_count": [0], "step_number": [0], "steps": [[]], "send_signal": [True], "message_id": [True],
     },
     "process_output_step": {
