@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 from tests.agents.kit import COST, at, counted_tool
 
 from procession.agents.agent import Agent
@@ -237,6 +238,29 @@ async def test_what_generate_raises_the_result_raises() -> None:
             await stream.result()
     assert caught.value is error
     assert [chunk.error for chunk in chunks.of(ErrorChunk)] == [error]
+
+
+@pytest.mark.parametrize("ask", ["nothing", "result", "chunks", "on_error", "later"])
+async def test_a_failure_that_nobody_asks_for_is_logged(ask: str) -> None:
+    """Text alone does not tell that a run failed: where nobody asks for more, a line of the log does, without words."""
+    told: list[Any] = []
+    options: dict[str, Any] = {"on_error": told.append} if ask == "on_error" else {}
+    agent = Agent("parrot", model=FakeModel(fail("private", status=503)))
+    with capture_logs() as logs:
+        async with agent.stream("Hi", **options) as stream:
+            assert [text async for text in stream.text_stream] == []
+            if ask == "result":
+                with pytest.raises(ModelError):
+                    await stream.text
+            if ask == "chunks":
+                await record(stream.full_stream)
+    if ask == "later":
+        with pytest.raises(ModelError):
+            await stream.result()
+    lines = [(log["event"], log["error"]) for log in logs if log["event"].startswith("a stream")]
+    unheard = ("a stream failed and nobody asked how it ended: await stream.result() raises why", "ModelError")
+    assert lines == ([unheard] if ask in ("nothing", "later") else [])
+    assert len(told) == (ask == "on_error")
 
 
 async def test_a_call_that_cannot_begin() -> None:

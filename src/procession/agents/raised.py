@@ -30,17 +30,18 @@ async def result_of(agent: Caller, given: Mapping[str, Any], prepared: Awaitable
         raise
 
 
-async def tell_raised(agent: Caller, given: Mapping[str, Any], call: Call | None, error: Exception) -> None:
+async def tell_raised(agent: Caller, given: Mapping[str, Any], call: Call | None, error: Exception) -> bool:
     """
     Tell ``on_error`` of an *error* that its run has not told: the call could not begin, was not let run to its end, or
-    raises a tripwire.
+    raises a tripwire.  Return whether there is an ``on_error``.
     """
-    result = call.result if call is not None else None
-    if result is not None and result.error is error:
-        return
     on_error = given.get("on_error")
     if on_error is None:
         on_error = agent.callbacks.get("on_error")
-    if callable(on_error):  # it may be the option that was refused
+    if not callable(on_error):  # it may be the option that was refused
+        return False
+    result = call.result if call is not None else None
+    if result is None or result.error is not error:
         run_id = call.state.scope.run_id if call is not None else ""
         await tell_after("on_error", on_error, error, run_id)
+    return True

@@ -80,13 +80,13 @@ class AgentStream(Generic[Out]):
     def __init__(
         self,
         start: Callable[[Any], Awaitable[Call]],
-        tell: Callable[[Call | None, Exception], Awaitable[None]],
+        tell: Callable[[Call | None, Exception], Awaitable[bool]],
         *,
         replay: bool = True,
     ) -> None:
         self._start = start
         self._tell = tell
-        """Tells ``on_error`` what ``result`` raises."""
+        """Tells ``on_error`` what ``result`` raises, and whether there is one."""
         self._feed = Feed(replay=replay)
         self._over = False
         self._done: anyio.Event | None = None
@@ -95,6 +95,8 @@ class AgentStream(Generic[Out]):
         self._call: Call | None = None
         self._result: AgentResult | None = None
         self._error: BaseException | None = None
+        self._heard = False
+        """Whether somebody asked for what tells of an error: all chunks, the result, or a callback."""
 
     async def __aenter__(self) -> AgentStream[Out]:
         if self._group is not None:
@@ -118,6 +120,8 @@ class AgentStream(Generic[Out]):
             finally:
                 # The block's own error is not handed to the group: it would come out wrapped.
                 await group.__aexit__(None, None, None)
+        if self._error is not None and not self._heard and kind is None:
+            _log_unheard(self._error)
 
     async def _close(self, kind: type[BaseException] | None) -> None:
         """
@@ -150,7 +154,7 @@ class AgentStream(Generic[Out]):
             self._error = error
             if self._result is None:  # the call could not begin, or another one took its place
                 self._feed.put(ErrorChunk(error))
-            await self._tell(self._call, error)
+            self._heard |= await self._tell(self._call, error)
         finally:
             if self._result is None and self._call is not None:  # cancelled: how far it had come
                 self._result = self._call.result
@@ -164,8 +168,8 @@ class AgentStream(Generic[Out]):
         """
         Every chunk, from the first.
         """
-        self._entered()
-        return Reader(self._feed)
+        self._heard = True
+        return self._reader()
 
     @property
     def text_stream(self) -> Picked[str]:
@@ -174,7 +178,7 @@ class AgentStream(Generic[Out]):
 
         A step that is sent back has already been seen here: use ``full_stream`` where that matters.
         """
-        return Picked(self.full_stream, _text_of)
+        return Picked(self._reader(), _text_of)
 
     @property
     def object_stream(self) -> Picked[Any]:
@@ -184,7 +188,7 @@ class AgentStream(Generic[Out]):
 
         A step that is sent back has already been seen here; only the value that stands is the last one.
         """
-        return Picked(self.full_stream, _object_of)
+        return Picked(self._reader(), _object_of)
 
     def __aiter__(self) -> Reader:
         return self.full_stream
@@ -196,6 +200,7 @@ class AgentStream(Generic[Out]):
         No reader is waited for from now on: one that has stopped reading would never let the end come.
         """
         self._entered()
+        self._heard = True
         if not self._over:
             self._feed.flow()
             if self._done is None:
@@ -272,9 +277,24 @@ class AgentStream(Generic[Out]):
         """
         return Later(self, "response")
 
+    def _reader(self) -> Reader:
+        self._entered()
+        return Reader(self._feed)
+
     def _entered(self) -> None:
         if self._group is None:
             raise RunError("the stream has not begun", hint="async with agent.stream(...) as stream: ...")
+
+
+def _log_unheard(error: BaseException) -> None:
+    """
+    Say that a stream failed whose reader saw no more than that it ended; the message may hold private text.
+    """
+    import structlog
+
+    structlog.get_logger("procession.agents").warning(
+        "a stream failed and nobody asked how it ended: await stream.result() raises why", error=type(error).__name__
+    )
 
 
 def _text_of(chunk: Chunk) -> str | None:
