@@ -257,12 +257,14 @@ def test_comments_break_the_silence(comments: bool) -> None:
         for each in quiet:
             packets.extend([each, b": PROCESSING\n\n"] if comments else [each])
 
-        async def speak() -> None:
-            for each in quiet:
-                await anyio.sleep(50)  # of a clock that jumps where all wait
-                each.set()
-
         async with serving(WireAnswer([*packets, delta("stop", content="A"), DONE])) as server:
+
+            async def speak() -> None:
+                await server.asked.wait()
+                for each in quiet:
+                    await anyio.sleep(50)  # of a clock that jumps where all wait
+                    each.set()
+
             model = OpenAIChatModel("m", base_url=server.base_url, read_timeout=60)
             async with anyio.create_task_group() as group:
                 group.start_soon(speak)
