@@ -9,7 +9,7 @@ from typing import Any
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["one_of", "some_of"]
+__all__ = ["one_of", "share", "some_of"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -30,3 +30,13 @@ def some_of(name: str, option: str, values: Any, allowed: Sequence[str]) -> tupl
     if isinstance(values, str):
         values = (values,)
     return tuple(one_of(name, option, value, allowed) for value in values)
+
+
+def share(name: str, option: str, value: Any) -> float:
+    """
+    Return *value*, the *option* of the class *name*, if it is a number from 0 to 1; raises ``ProcessorDefinitionError``
+    if not.
+    """
+    if isinstance(value, (int, float)) and 0 <= value <= 1:
+        return value
+    raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="it is between 0 and 1")

@@ -125,6 +125,10 @@ class Processor:
         if id is not None:
             self.id = id
         if on_violation is not None:
+            if not callable(on_violation):
+                raise ProcessorDefinitionError(
+                    f"{type(self).__name__} has on_violation={on_violation!r}", hint="give a function of a Violation"
+                )
             self.on_violation = on_violation
 
     def as_step(self) -> Step[Any, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from procession.errors import ProcessorDefinitionError
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
 from procession.messages.parts import TextPart
@@ -29,7 +28,7 @@ from procession.processors.contexts import (
 from procession.processors.guarded_strings import NOTICE, guarded_call, guarded_notes, guarded_strings
 from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
-from procession.processors.options import one_of
+from procession.processors.options import one_of, share
 from procession.processors.processor import Processor
 from procession.processors.streamed_guard import taken
 from procession.processors.text_blocks import TextBlocks
@@ -105,9 +104,7 @@ class TextGuard(Processor):
         self.mode = one_of(name, "mode", mode, ("enforce", "monitor"))
         self.phase = one_of(name, "phase", phase, ("input", "output", "all"))
         if threshold is not None:
-            if not 0 <= threshold <= 1:
-                raise ProcessorDefinitionError(f"{name} has threshold={threshold!r}", hint="it is between 0 and 1")
-            self.threshold = threshold
+            self.threshold = share(name, "threshold", threshold)
         self.enforces = self.mode == "enforce"
         self.passes = not self.enforces or self.strategy not in self.changing()
         """Whether all text goes through unchanged, whatever is found."""

@@ -223,6 +223,10 @@ async def test_a_monitor_with_a_model_watches_streams_and_tools() -> None:
         ({"detection_types": ["mail"]}, "detection_types='mail'"),
         ({"redaction": "blur"}, "redaction='blur'"),
         ({"strategy": "rewrite"}, "strategy='rewrite'"),
+        ({"threshold": "high"}, "threshold='high'"),
+        ({"regions": ["Germany"]}, "'Germany' is no region (hint: name countries by two capitals"),
+        ({"regions": ["de"]}, "'de' is no region"),
+        ({"on_violation": "log"}, "on_violation='log' (hint: give a function"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
@@ -230,3 +234,11 @@ def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ProcessorDefinitionError) as caught:
         PIIDetector(**options)
     assert words in str(caught.value)
+
+
+def test_one_name_is_no_list_of_letters() -> None:
+    """A list of which there is one entry may be given as a text, with a model too."""
+    for model in (None, FakeModel("x")):
+        assert PIIDetector(detection_types="email", model=model).detection_types == ("email",)
+    guard = PIIDetector(regions="DE", detection_types=["phone"], redaction="placeholder")
+    assert guard.guard("Ruf an: 0171 3920047") == "Ruf an: [PHONE]"

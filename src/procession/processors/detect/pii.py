@@ -269,7 +269,7 @@ def pii_rules(types: Iterable[str] = OFFLINE_TYPES, *, regions: Sequence[str] = 
     """
     Return the rules for *types*, telephone numbers as written in *regions*.
 
-    Raises ``ProcessorDefinitionError`` for a type that no rule finds.
+    Raises ``ProcessorDefinitionError`` for a type that no rule finds, and for what is no code of a country.
     """
     wanted = tuple(dict.fromkeys(types))
     unknown = [kind for kind in wanted if kind not in _RULES]
@@ -277,4 +277,10 @@ def pii_rules(types: Iterable[str] = OFFLINE_TYPES, *, regions: Sequence[str] = 
         raise ProcessorDefinitionError(
             f"no rule finds {', '.join(map(repr, unknown))}", hint=f"rules find {', '.join(OFFLINE_TYPES)}"
         )
-    return _rules(wanted, tuple(regions))
+    places = (regions,) if isinstance(regions, str) else tuple(regions)
+    for place in places:
+        if not (len(place) == 2 and place.isascii() and place.isupper()):
+            raise ProcessorDefinitionError(
+                f"{place!r} is no region", hint="name countries by two capitals, as in regions=('GB', 'DE')"
+            )
+    return _rules(wanted, places)

@@ -15,7 +15,7 @@ from procession.processors.beside import watch_beside
 from procession.processors.contexts import InputContext
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, verdict_by
 from procession.processors.detect.language import FastLanguage, language_code, language_name, same_language
-from procession.processors.options import one_of
+from procession.processors.options import one_of, share
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode
 from procession.processors.violation import OnViolation
@@ -73,10 +73,7 @@ class LanguageDetector(Processor):
             raise ProcessorDefinitionError(
                 "LanguageDetector has no target language", hint='give e.g. ["English", "de"]'
             )
-        if not 0 <= threshold <= 1:
-            raise ProcessorDefinitionError(
-                f"LanguageDetector has threshold={threshold!r}", hint="it is between 0 and 1"
-            )
+        share("LanguageDetector", "threshold", threshold)
         if strategy == "translate" and model is None and detector is None:
             raise ProcessorDefinitionError(
                 'LanguageDetector has strategy="translate", which takes a model',

@@ -80,6 +80,8 @@ class PIIDetector(AskingGuard):
         )  # fmt: skip
         asks = model is not None or detector is not None
         known = (*OFFLINE_TYPES, *MODEL_TYPES) if asks else OFFLINE_TYPES
+        if isinstance(detection_types, str):  # one of them; its letters are none
+            detection_types = (detection_types,)
         wanted = tuple(detection_types) if detection_types is not None else known
         if not asks and (by_model := [kind for kind in wanted if kind in MODEL_TYPES]):
             raise ProcessorDefinitionError(
