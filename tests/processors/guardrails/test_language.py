@@ -173,6 +173,9 @@ def test_names_and_codes() -> None:
         ({"strategy": "translate"}, "takes a model"),
         ({"target_languages": []}, "no target language"),
         ({"threshold": 3}, "between 0 and 1"),
+        ({"threshold": "high"}, "threshold='high'"),
+        ({"target_languages": ["Englisch"]}, "knows no language 'Englisch' (hint: did you mean 'English'?)"),
+        ({"target_languages": ["en", "Klingon"]}, "knows no language 'Klingon' (hint: name it in English"),
         ({"strategy": "guess"}, "strategy='guess'"),
     ],
 )

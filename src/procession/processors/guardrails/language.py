@@ -5,6 +5,7 @@ LanguageDetector: which language new input is written in, and what to do about i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
 from procession.errors import ProcessorDefinitionError
@@ -14,7 +15,7 @@ from procession.processors.asking_guard import MODEL_TIMEOUT
 from procession.processors.beside import watch_beside
 from procession.processors.contexts import InputContext
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, verdict_by
-from procession.processors.detect.language import FastLanguage, language_code, language_name, same_language
+from procession.processors.detect.language import LANGUAGES, FastLanguage, language_code, language_name, same_language
 from procession.processors.options import one_of, share
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode
@@ -93,6 +94,11 @@ class LanguageDetector(Processor):
                 model, self.target_languages, translate=strategy == "translate", instructions=instructions
             )
         elif detector is None:
+            for name, code in zip(self.target_languages, self._targets, strict=True):
+                if len(code) > 3:  # a name that is none: no text would ever be of that language
+                    near = get_close_matches(name, LANGUAGES.values(), n=1)
+                    hint = f"did you mean {near[0]!r}?" if near else 'name it in English, or by its code, as in ["de"]'
+                    raise ProcessorDefinitionError(f"LanguageDetector knows no language {name!r}", hint=hint)
             detector = FastLanguage()
         self._detector: Detector = detector
         self.mutates = mode == "enforce" and strategy == "translate"
