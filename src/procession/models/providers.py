@@ -80,8 +80,8 @@ def address_of(
     A key of the environment goes to the server that the environment or the provider names, and to no server that was
     named in code.
 
-    Raises ``InputError`` for a base URL that is none, and one that names the variable where the provider's own server needs a key and there is none; *give* is
-    what it could be given to.
+    Raises ``InputError`` for a base URL that is none, and, where the provider's own server needs a key and there is none,
+    one that names the variable; *give* is what it could be given to.
     """
     told = environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
     url = (base_url or told or provider.base_url).rstrip("/")
