@@ -4,18 +4,15 @@ AnthropicModel: any server that speaks Anthropic's Messages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Unpack
 
 from procession.models.formats.anthropic.answer import MessagesAnswer
 from procession.models.formats.anthropic.body import StructuredOutput, messages_body, options_of
 from procession.models.loose import as_list, as_text
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
-from procession.models.wire_model import AnswerContext, WireModel, WireRequest
-
-if TYPE_CHECKING:
-    from procession.models.http import Transport
+from procession.models.wire_model import AnswerContext, WireModel, WireOptions, WireRequest
 
 __all__ = ["AnthropicModel"]
 
@@ -37,39 +34,21 @@ class AnthropicModel(WireModel):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         provider: str = "anthropic",
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float | None = 10.0,
-        read_timeout: float | None = 120.0,
-        max_retries: int = 2,
-        http2: bool = False,
         version: str = "2026-10-21",
         betas: Sequence[str] = (),
         structured_output: StructuredOutput | None = None,
-        transport: Transport | None = None,
+        **options: Unpack[WireOptions],
     ) -> None:
         """
-        What every client takes is described at ``WireModel``.
+        *options* are those that every client takes: ``WireOptions``.
 
         *version* is that of the API; since 2026-10-21 it takes no ``temperature``, ``top_p`` and ``top_k``, which are
         left out and reported, and sent to older versions.  *betas* are switched on for every call; those of a call's
         ``provider_options`` come on top.  *structured_output* says how the model is asked for JSON, where it is not to
         follow from the model's name.
         """
-        super().__init__(
-            model,
-            provider=provider,
-            base_url=base_url,
-            api_key=api_key,
-            headers=headers,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            max_retries=max_retries,
-            http2=http2,
-            transport=transport,
-        )
+        super().__init__(model, provider=provider, **options)
         self._version = version
         self._betas = tuple(betas)
         self._structured_output: StructuredOutput | None = structured_output

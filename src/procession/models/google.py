@@ -5,22 +5,17 @@ GoogleModel: Google's Gemini.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Unpack
 
 from procession.errors import InputError
 from procession.models.formats.google.answer import GoogleAnswer
 from procession.models.formats.google.body import Schemas, google_body
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
-from procession.models.wire_model import AnswerContext, WireModel, WireRequest
-
-if TYPE_CHECKING:
-    from procession.models.http import Transport
+from procession.models.wire_model import AnswerContext, WireModel, WireOptions, WireRequest
 
 __all__ = ["GoogleModel"]
 
-GOOGLE = "https://generativelanguage.googleapis.com/v1beta"
 _is_name = re.compile(r"(?:(?:models|tunedModels)/)?[A-Za-z0-9_][A-Za-z0-9._-]*").fullmatch
 
 
@@ -42,19 +37,12 @@ class GoogleModel(WireModel):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         provider: str = "google",
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float | None = 10.0,
-        read_timeout: float | None = 120.0,
-        max_retries: int = 2,
-        http2: bool = False,
         schemas: Schemas = "json_schema",
-        transport: Transport | None = None,
+        **options: Unpack[WireOptions],
     ) -> None:
         """
-        What every client takes is described at ``WireModel``.
+        *options* are those that every client takes: ``WireOptions``.
 
         *model* may begin with ``models/`` or ``tunedModels/``.  *schemas* is for servers that do not know
         ``responseJsonSchema`` and ``parametersJsonSchema`` yet: with ``"openapi"`` they are sent the older subset.
@@ -66,18 +54,7 @@ class GoogleModel(WireModel):
                 f"{model!r} cannot be the name of a model of Gemini",
                 hint="a name is letters, digits, '.', '_' and '-', as in 'gemini-2.5-flash'",
             )
-        super().__init__(
-            model,
-            provider=provider,
-            base_url=base_url,
-            api_key=api_key,
-            headers=headers,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            max_retries=max_retries,
-            http2=http2,
-            transport=transport,
-        )
+        super().__init__(model, provider=provider, **options)
         self._schemas: Schemas = schemas
 
     def prepare(self, request: ModelRequest, *, base_url: str, key: str | None) -> WireRequest:

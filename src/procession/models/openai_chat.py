@@ -4,18 +4,14 @@ OpenAIChatModel: any server that speaks OpenAI's Chat Completions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 from procession.models.formats.openai.chat_answer import ChatAnswer
 from procession.models.formats.openai.chat_body import chat_body
 from procession.models.formats.openai.chat_dialects import StructuredOutput, dialect_of
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
-from procession.models.wire_model import AnswerContext, WireModel, WireRequest
-
-if TYPE_CHECKING:
-    from procession.models.http import Transport
+from procession.models.wire_model import AnswerContext, WireModel, WireOptions, WireRequest
 
 __all__ = ["OpenAIChatModel"]
 
@@ -37,37 +33,19 @@ class OpenAIChatModel(WireModel):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         provider: str = "openai",
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float | None = 10.0,
-        read_timeout: float | None = 120.0,
-        max_retries: int = 2,
-        http2: bool = False,
         system_role: Literal["system", "developer"] = "system",
         structured_output: StructuredOutput | None = None,
         include_usage: bool = True,
-        transport: Transport | None = None,
+        **options: Unpack[WireOptions],
     ) -> None:
         """
-        What every client takes is described at ``WireModel``.
+        *options* are those that every client takes: ``WireOptions``.
 
         *structured_output* and *include_usage* are for servers that know no JSON schema, or refuse ``stream_options``.
         How servers differ otherwise is known of those in ``chat_dialects``, by their address or by *provider*.
         """
-        super().__init__(
-            model,
-            provider=provider,
-            base_url=base_url,
-            api_key=api_key,
-            headers=headers,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            max_retries=max_retries,
-            http2=http2,
-            transport=transport,
-        )
+        super().__init__(model, provider=provider, **options)
         self._system_role = system_role
         self._structured_output: StructuredOutput | None = structured_output
         self._include_usage = include_usage

@@ -4,18 +4,14 @@ OpenAIResponsesModel: OpenAI Responses, at OpenAI or at a server that speaks the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal, Unpack
 
 from procession.models.formats.openai.chat_dialects import dialect_of
 from procession.models.formats.openai.responses_answer import ResponsesAnswer
 from procession.models.formats.openai.responses_body import responses_body
 from procession.models.model import ModelRequest
 from procession.models.providers import PROVIDERS, Provider
-from procession.models.wire_model import AnswerContext, WireModel, WireRequest
-
-if TYPE_CHECKING:
-    from procession.models.http import Transport
+from procession.models.wire_model import AnswerContext, WireModel, WireOptions, WireRequest
 
 __all__ = ["OpenAIResponsesModel"]
 
@@ -37,36 +33,18 @@ class OpenAIResponsesModel(WireModel):
         self,
         model: str,
         *,
-        base_url: str | None = None,
-        api_key: str | None = None,
         provider: str = "openai",
-        headers: Mapping[str, str] | None = None,
-        connect_timeout: float | None = 10.0,
-        read_timeout: float | None = 120.0,
-        max_retries: int = 2,
-        http2: bool = False,
         system_role: Literal["system", "developer"] = "system",
         item_ids: bool | None = None,
-        transport: Transport | None = None,
+        **options: Unpack[WireOptions],
     ) -> None:
         """
-        What every client takes is described at ``WireModel``.
+        *options* are those that every client takes: ``WireOptions``.
 
         Items go back under their ids where the server keeps them (``provider_options={"openai": {"store": True}}``), and
         encrypted reasoning anywhere; *item_ids* is for servers that want the ids of all items always, or none ever.
         """
-        super().__init__(
-            model,
-            provider=provider,
-            base_url=base_url,
-            api_key=api_key,
-            headers=headers,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            max_retries=max_retries,
-            http2=http2,
-            transport=transport,
-        )
+        super().__init__(model, provider=provider, **options)
         self._system_role = system_role
         self._item_ids = item_ids
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict
 
 from procession.errors import InputError
 from procession.messages.chunks import Chunk
@@ -20,7 +20,7 @@ from procession.models.transport.headers import own_headers, secrets_in
 if TYPE_CHECKING:
     from procession.models.http import Transport
 
-__all__ = ["AnswerContext", "AnswerReader", "WireModel", "WireRequest"]
+__all__ = ["AnswerContext", "AnswerReader", "WireModel", "WireOptions", "WireRequest"]
 
 
 class WireRequest(Value, kw_only=True):
@@ -77,6 +77,30 @@ class AnswerReader(Protocol):
         ...
 
 
+class WireOptions(TypedDict, total=False):
+    """
+    What the clients of all providers take.
+    """
+
+    base_url: str | None
+    """Where the server is; without one the environment is asked, when the first call is made."""
+    api_key: str | None
+    """The key to it; without one the environment is asked, unless *base_url* is another server than the provider's."""
+    headers: Mapping[str, str] | None
+    """Further headers of every request."""
+    connect_timeout: float | None
+    """Seconds until the connection stands, 10 unless told; ``None`` is for ever."""
+    read_timeout: float | None
+    """The longest silence of the server in seconds, 120 unless told; the setting ``timeout`` limits a whole call."""
+    max_retries: int
+    """How often a call that fails before its answer begins is made again where the failure may pass, 2 unless told.
+    A call's setting of that name replaces it."""
+    http2: bool
+    """Whether to ask for HTTP/2, which needs the extra of that name."""
+    transport: Transport | None
+    """What carries the requests instead of the network."""
+
+
 class WireModel(ABC):
     """
     A model behind a provider's own protocol.
@@ -105,11 +129,8 @@ class WireModel(ABC):
         """
         *provider* names the server in the model's id and is the key of its ``provider_options``.
 
-        Without *base_url* and *api_key* the environment is asked when the first call is made.  The timeouts are in
-        seconds: for the connection, and for the longest silence of the server.  A call that fails before the answer
-        begins is made again up to *max_retries* times where the failure may pass.  The settings ``timeout`` and
-        ``max_retries`` of a call limit the whole of it, and replace the model's.  *http2* asks for HTTP/2, which needs
-        the extra of that name.  *transport* carries the requests instead of the network.
+        The others are described at ``WireOptions``.  Raises ``InputError`` where no model is named, and for a header
+        that is no text.
         """
         if not model:
             raise InputError("no model is named", hint=f'name it as its server does: {type(self).__name__}("...")')
@@ -145,7 +166,8 @@ class WireModel(ABC):
         """
         Ask the model.  Closing the generator, or cancelling its reader, closes the connection.
 
-        Raises ``InputError`` where there is no key or a setting is none, and ``ModelError`` for whatever goes wrong on the way.
+        Raises ``InputError`` where there is no key or a setting is none, and ``ModelError`` for whatever goes wrong on
+        the way.
         """
         from procession.models.http import Timeouts, post
 
