@@ -51,8 +51,9 @@ class Collector:
         """The pieces of the block that is being collected."""
         self.reasoning: list[str] = []
         self.tool_calls: list[ToolCall] = []
-        self.files: tuple[FilePart, ...] = ()
-        self.sources: tuple[SourcePart, ...] = ()
+        self.files: list[FilePart] | None = None
+        self.sources: list[SourcePart] | None = None
+        """Lists where there are any: most answers have none, and the garbage collector walks every list."""
         self._said: list[str] = []
         self._parts: list[Part] = []
         self._thinking: str | None = None
@@ -173,7 +174,9 @@ class Collector:
         """
         self._close()
         part = FilePart(chunk.data, chunk.media_type, chunk.filename, chunk.provider_metadata)
-        self.files = (*self.files, part)
+        if self.files is None:
+            self.files = []
+        self.files.append(part)
         self._parts.append(part)
 
     def add_source(self, chunk: SourceChunk) -> None:
@@ -185,7 +188,9 @@ class Collector:
         part = SourcePart(
             chunk.id, kind, chunk.url, chunk.title, chunk.media_type, chunk.filename, chunk.provider_metadata
         )
-        self.sources = (*self.sources, part)
+        if self.sources is None:
+            self.sources = []
+        self.sources.append(part)
         self._parts.append(part)
 
 

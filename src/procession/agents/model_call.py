@@ -362,7 +362,7 @@ def _settle(state: LoopState, attempt: Attempt) -> None:
             state.messages.append_response(parts, message_id=state.response_id, new_step=border)
         step.text = collector.text
         step.tool_calls = tuple(collector.tool_calls)
-        step.files, step.sources = collector.files, collector.sources
+        step.files, step.sources = tuple(collector.files or ()), tuple(collector.sources or ())
     if collector.reasoning:
         step.reasoning = "".join(collector.reasoning)
     state.steps.append(step)
