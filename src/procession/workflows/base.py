@@ -1,0 +1,151 @@
+"""
+WorkflowBase: what a workflow is, whatever was built: its nodes, to read, to draw and to close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
+
+from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
+from procession.steps.step import Step
+from procession.workflows.graph import Graph, build_graph
+from procession.workflows.nesting import step_of
+from procession.workflows.nodes import Node
+from procession.workflows.plan import Plan
+from procession.workflows.render.draw import DrawFormat, draw
+from procession.workflows.validate import find
+
+__all__ = ["Reducers", "WorkflowBase", "WorkflowKind"]
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+WorkflowKind = Literal["default", "processor"]
+Reducers: TypeAlias = Mapping[str, Callable[[Any, Any], Any]]
+"""How two values of one key of a run's state become one."""
+
+
+class WorkflowBase(Generic[In, Out]):
+    """
+    A workflow to read, to draw and to close; ``Workflow`` adds the calls that build it.
+    """
+
+    __slots__ = (
+        "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
+        "input_type", "kind", "plans", "reducers", "source",
+    )  # fmt: skip
+
+    def __init__(
+        self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
+        reducers: Reducers | None = None, source: str | None = None,
+    ) -> None:  # fmt: skip
+        self.id = id
+        self.input_type = input_type
+        self.kind: WorkflowKind = kind
+        self.description = description
+        self.reducers: Reducers = reducers or {}
+        """How two values of one key of the run's state become one, where branches both set it (D29)."""
+        self.source = source
+        self.findings: tuple[Finding, ...] = ()
+        """What ``commit()`` found and did not refuse: warnings."""
+        self.plans: dict[frozenset[str] | None, Plan] = {}
+        """Compiled forms by the hooks they serve; see ``plan.plan_for``."""
+        self._nodes: list[Node] = []
+        self._counts: dict[str, int] = {}
+        self._explicit = False
+        self._committed = False
+        self._graph: Graph | None = None
+        self._step: Step[In, Out] | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """
+        The nodes, in the order in which they were added.
+        """
+        return tuple(self._nodes)
+
+    @property
+    def explicit(self) -> bool:
+        """
+        Whether the workflow was built by ``add``, with named dependencies.
+        """
+        return self._explicit
+
+    @property
+    def committed(self) -> bool:
+        """
+        Whether :meth:`commit` has closed the workflow.
+        """
+        return self._committed
+
+    @property
+    def graph(self) -> Graph:
+        """
+        The workflow as an acyclic networkx graph whose nodes are paths; built when first asked for.
+        """
+        if not self._committed:
+            return build_graph(self)
+        if self._graph is None:
+            self._graph = build_graph(self)
+        return self._graph
+
+    def walk_steps(self) -> Iterator[Step[Any, Any]]:
+        """
+        Yield every step, nested ones after the step that contains them.
+        """
+        for node in self._nodes:
+            for child in node.children:
+                yield child.step
+                body = child.step.body
+                if isinstance(body, WorkflowBase):
+                    yield from body.walk_steps()
+
+    def as_step(self) -> Step[In, Out]:
+        """
+        Return the workflow as one step, so that it can stand in another.
+        """
+        if self._step is not None:
+            return self._step
+        made: Step[In, Out] = step_of(self)
+        if self._committed:
+            self._step = made
+        return made
+
+    def draw(self, format: DrawFormat = "ascii", **options: Any) -> str:
+        """
+        Return a drawing as text: ``ascii``, ``mermaid``, ``dot`` or ``json``; see :func:`~.render.draw.draw`.
+        """
+        return draw(self, format, **options)
+
+    def __str__(self) -> str:
+        return self.draw().rstrip()
+
+    def __repr__(self) -> str:
+        return f"Workflow({self.id!r}, {len(self._nodes)} nodes)"
+
+    def commit(self) -> Self:
+        """
+        Check the workflow and close it: from now on it can run and no longer change.
+
+        Raises ``WorkflowDefinitionError`` with everything that was found, where any of it is an error.
+        """
+        if not self._committed:
+            findings = find(self)
+            if any(finding.severity == "error" for finding in findings):
+                raise WorkflowDefinitionError(self.id, findings)
+            self.findings = tuple(findings)
+            self._committed = True
+        return self
+
+    def _append(self, node: Node) -> None:
+        if self._committed:
+            raise DefinitionError(
+                f"workflow {self.id!r} is committed and can no longer change",
+                hint="build a new workflow, or put this one into it as a step",
+            )
+        self._nodes.append(node)
+
+    def _name(self, kind: str) -> str:
+        number = self._counts[kind] = self._counts.get(kind, 0) + 1
+        return f"{kind}-{number}"
