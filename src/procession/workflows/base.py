@@ -5,7 +5,7 @@ WorkflowBase: what a workflow is, whatever was built: its nodes, to read, to dra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
 from procession.steps.step import Step
@@ -13,8 +13,10 @@ from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import Node
 from procession.workflows.plan import Plan
-from procession.workflows.render.draw import DrawFormat, draw
 from procession.workflows.validate import find
+
+if TYPE_CHECKING:
+    from procession.workflows.render.draw import DrawFormat
 
 __all__ = ["Reducers", "WorkflowBase", "WorkflowKind"]
 
@@ -116,6 +118,8 @@ class WorkflowBase(Generic[In, Out]):
         """
         Return a drawing as text: ``ascii``, ``mermaid``, ``dot`` or ``json``; see :func:`~.render.draw.draw`.
         """
+        from procession.workflows.render.draw import draw  # what draws comes with the first drawing
+
         return draw(self, format, **options)
 
     def __str__(self) -> str:
