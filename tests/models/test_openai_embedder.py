@@ -181,7 +181,7 @@ def test_names_that_lead_nowhere(name: str, told: str) -> None:
 
 def test_a_provider_that_speaks_another_language(monkeypatch: pytest.MonkeyPatch) -> None:
     """A provider with an interface of its own is refused, before its key is looked for."""
-    monkeypatch.setattr("procession.models.router.PROVIDERS", {"other": PROVIDERS["openai"].replace(speaks="other")})
+    monkeypatch.setattr("procession.models.providers.PROVIDERS", {"other": PROVIDERS["openai"].replace(speaks="other")})
     with pytest.raises(InputError, match="no client for the embeddings of other"):
         resolve_embedder("other/m", environ={})
 

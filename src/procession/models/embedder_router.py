@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from procession.errors import InputError
 from procession.models.embedder import Embedder
-from procession.models.providers import address_of
-from procession.models.router import server_of
+from procession.models.providers import address_of, server_of
 
 if TYPE_CHECKING:
     from procession.models.http import Transport

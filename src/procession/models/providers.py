@@ -4,12 +4,20 @@ The providers that have a name: where their servers are, which variables hold th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 from procession.errors import InputError
 from procession.messages.value import Value
 
-__all__ = ["PROVIDERS", "Address", "Provider", "address_of"]
+__all__ = ["PROVIDERS", "Address", "Provider", "address_of", "server_of"]
+
+_login = re.compile(r"//[^/@]*@")
+_FORMS = (
+    "'openai/gpt-5-mini', 'anthropic/<model>', 'google/<model>', 'openrouter/<vendor>/<model>', 'ollama/<model>' "
+    "or 'custom@<base URL>#<model>'"
+)
 
 
 class Provider(Value):
@@ -97,3 +105,34 @@ def address_of(
             f"there is no key for {name}", hint=f"set {provider.key_variables[0]}, or pass api_key=... to {give}"
         )
     return Address(url, key, provider.speaks if own or provider.elsewhere is None else provider.elsewhere)
+
+
+def server_of(name: str, base_url: str | None = None, *, forms: str = _FORMS) -> tuple[str, str, Provider]:
+    """
+    Return the provider that *name* begins with, what the provider calls the model, and the provider's server.
+
+    Raises ``InputError`` for a name that stands for nothing, with what to write instead: *forms*, unless it is a slip.
+    """
+    if name.startswith("custom@"):
+        url, _, model = name.removeprefix("custom@").partition("#")
+        if not url.startswith(("http://", "https://")):
+            shown = _login.sub("//", name)
+            raise InputError(f"{shown!r} names no server", hint="write 'custom@https://host/v1#model'")
+        server = Provider(base_url or url.rstrip("/"), None, ("CUSTOM_API_KEY",), needs_key=False)
+        return "custom", model or "default", server
+    provider, _, model = name.partition("/")
+    known = PROVIDERS.get(provider)
+    if known is None or not model:
+        raise _unknown(name, provider, model, forms)
+    return provider, model, known
+
+
+def _unknown(name: str, provider: str, model: str, forms: str) -> InputError:
+    if provider in PROVIDERS or provider == "custom":
+        return InputError(f"{name!r} names no model", hint=f"write {forms}")
+    near = get_close_matches(
+        provider.strip().lower(), PROVIDERS, n=1, cutoff=0.75
+    )  # a slip of the finger, not another word
+    if near and model:
+        return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"did you mean '{near[0]}/{model}'?")
+    return InputError(f"{name!r}: no provider is called {provider!r}", hint=f"write {forms}")
