@@ -5,7 +5,6 @@ RetryPolicy: how often a failed step is tried again, and how long it waits in be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from random import Random
 
 from procession.messages.value import Value
 
@@ -34,7 +33,11 @@ class RetryPolicy(Value):
         """
         Yield the delay before each further attempt, in seconds; the same *seed* gives the same delays.
         """
-        random = Random(seed) if self.jitter else None
+        random = None
+        if self.jitter:
+            from random import Random  # few policies leave anything to chance
+
+            random = Random(seed)
         delay = self.initial
         for _ in range(self.max_attempts - 1):
             spread = 1.0 + self.jitter * (2.0 * random.random() - 1.0) if random is not None else 1.0

@@ -19,7 +19,6 @@ from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext
 from procession.tools.context import ToolContext
 from procession.tools.json_schema import accepts, faults_of
-from procession.tools.signature import read_signature
 
 __all__ = ["Approver", "Tool", "client_tool", "tool"]
 
@@ -312,6 +311,8 @@ def _make_tool(function: Any, **options: Any) -> Tool[Any]:
         )
     if yields(function):
         raise _yielding(f"tool {name!r}")
+    from procession.tools.signature import read_signature  # with the first function that becomes a tool
+
     signature = read_signature(function, name)
     description, parameters = options.pop("description", None), options.pop("parameters", None)
     context = signature.context
