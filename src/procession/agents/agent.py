@@ -1,32 +1,21 @@
 """
 Agent: a model with instructions, tools, processors and memory, and the loop that drives it.
+
+What runs an agent is imported with its first run, here and in what it inherits: to define one takes little of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeAlias, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from procession.agents.agent_tool import agent_tool
-from procession.agents.answering import Answering
-from procession.agents.call import Call
 from procession.agents.callbacks import Callback, Condition
-from procession.agents.explanation import Explanation
-from procession.agents.loop import build_loop
-from procession.agents.options import ResumeOptions, SharedOptions, check_settings
-from procession.agents.output import AgentResult
+from procession.agents.options import check_settings
 from procession.agents.pipelines import GuardMode, Pipelines, build_pipelines
-from procession.agents.raised import result_of, tell_raised
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
-from procession.agents.resume import cancel_run, declined, only_call, prepare_resumed, suspended_calls
+from procession.agents.resuming import Resuming
 from procession.agents.settings import DEFAULT_MAX_STEPS
-from procession.agents.state import LoopState
-from procession.agents.stream import AgentStream
-from procession.agents.structured.output import StructuredOutput
 from procession.agents.structured.output import structured_output as wanted_output
-from procession.agents.sub_run import begin_sub_run
-from procession.agents.suspended_call import SuspendedCall
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.processors.chain import ProcessorList
@@ -38,13 +27,16 @@ from procession.steps.step import Step, StepContext
 from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
 
+if TYPE_CHECKING:
+    from procession.agents.explanation import Explanation
+    from procession.agents.state import LoopState
+
 __all__ = ["Agent"]
 
-T = TypeVar("T")
 Models: TypeAlias = tuple[LanguageModel, ...] | Callable[[RequestContext], Any]
 
 
-class Agent(Answering):
+class Agent(Resuming):
     """
     A model with instructions, tools, processors and memory.
 
@@ -245,6 +237,8 @@ class Agent(Answering):
         return Step(id=self.id, execute=self._as_step, kind="agent", output_type=str, owner=self, body=self.workflow)
 
     async def _as_step(self, ctx: StepContext[Any]) -> str:
+        from procession.agents.sub_run import begin_sub_run
+
         result = await begin_sub_run(self, ctx.input, ctx.scope)
         if result.tripwire is not None:
             raise Tripwire(result.tripwire)
@@ -260,89 +254,9 @@ class Agent(Answering):
         It joins the run of the agent that calls it; its tripwire becomes a result that is marked as an error.  *name* is
         ``agent-<id>`` and *description* the agent's own, unless said otherwise.
         """
+        from procession.agents.agent_tool import agent_tool
+
         return agent_tool(self, name=name, description=description, requires_approval=requires_approval)
-
-    # -- runs that wait for an answer
-
-    @overload
-    async def resume(
-        self,
-        run_id: str,
-        answers: Mapping[str, Any],
-        *,
-        structured_output: type[T] | StructuredOutput[T],
-        **options: Unpack[SharedOptions],
-    ) -> AgentResult[T | None]: ...
-    @overload
-    async def resume(
-        self, run_id: str, answers: Mapping[str, Any], **options: Unpack[ResumeOptions]
-    ) -> AgentResult: ...
-    async def resume(self, run_id: str, answers: Mapping[str, Any], **options: Unpack[ResumeOptions]) -> AgentResult:
-        """
-        Go on with a suspended run: *answers* by the ``question_id`` of each call that goes on now.
-
-        A call that needs approval is answered with ``{"approved": True}``, a suspended tool with what its
-        ``resume_schema`` asks for.  *options* are those of ``generate``; the run keeps its own, but what cannot be
-        written down (the request's values, tools, processors, models and functions of the call) is given again.
-
-        Raises what ``generate`` raises; ``InputError`` for a run that is not known, or not this agent's or *resource*'s,
-        and for an answer that does not fit or has been given (``AlreadyAnswered``): the run stays suspended;
-        ``RunAlreadyClaimed`` where somebody else was first.
-        """
-        resumed = prepare_resumed(self, run_id, answers, options, emit=None, streaming=False)
-        return await result_of(self, options, resumed)
-
-    def resume_stream(
-        self, run_id: str, answers: Mapping[str, Any], *, replay: bool = True, **options: Unpack[ResumeOptions]
-    ) -> AgentStream:
-        """
-        Do what ``resume`` does, chunk by chunk: ``async with agent.resume_stream(run_id, answers) as stream: ...``.
-        """
-
-        async def start(emit: Any) -> Call:
-            return await prepare_resumed(self, run_id, answers, options, emit=emit, streaming=True)
-
-        return AgentStream(start, partial(tell_raised, self, options), replay=replay)
-
-    async def approve(
-        self, run_id: str, tool_call_id: str | None = None, **options: Unpack[ResumeOptions]
-    ) -> AgentResult:
-        """
-        Agree to a tool call, the run's first and only one where none is named, and go on: see ``resume``.
-        """
-        question = await only_call(self, run_id, tool_call_id, options.get("resource"))
-        result: AgentResult = await self.resume(run_id, {question: {"approved": True}}, **options)
-        return result
-
-    async def decline(
-        self,
-        run_id: str,
-        tool_call_id: str | None = None,
-        *,
-        reason: str | None = None,
-        **options: Unpack[ResumeOptions],
-    ) -> AgentResult:
-        """
-        Say no to a tool call, the run's first and only one where none is named, and go on; the model is told the *reason*.
-        """
-        answer = declined(reason)
-        question = await only_call(self, run_id, tool_call_id, options.get("resource"))
-        result: AgentResult = await self.resume(run_id, {question: answer}, **options)
-        return result
-
-    async def suspended(self, run_id: str, *, resource: str | None = None) -> Sequence[SuspendedCall]:
-        """
-        Return the calls that a suspended run waits for, also where another process began it.
-
-        Raises ``InputError`` for a run that is not known or not this agent's, ``RunAlreadyClaimed`` for one that has ended.
-        """
-        return await suspended_calls(self, run_id, resource)
-
-    async def cancel(self, run_id: str, *, resource: str | None = None) -> None:
-        """
-        End a suspended run for good, without an answer; it must not be one that somebody is resuming.
-        """
-        await cancel_run(self, run_id, resource)
 
     # -- what calls share
 
@@ -376,6 +290,8 @@ class Agent(Answering):
         known = self._loops.get(id(pipelines))
         if known is not None:
             return known[1]
+        from procession.agents.loop import build_loop
+
         loop = build_loop(self.id, pipelines)
         if pipelines is self._own or pipelines is self._in_other_mode:
             self._loops[id(pipelines)] = (pipelines, loop)

@@ -4,17 +4,20 @@ Answering: the ways to ask an agent, with the type of the value that is asked fo
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from procession.agents.call import Call, prepare
-from procession.agents.caller import Caller
 from procession.agents.options import CallOptions, NewRunOptions
 from procession.agents.output import AgentResult
 from procession.agents.raised import result_of, tell_raised
 from procession.agents.stream import AgentStream
 from procession.agents.structured.output import StructuredOutput
 from procession.steps.event_loop import run_to_end
+
+if TYPE_CHECKING:
+    from procession.agents.call import Call, Emit
+    from procession.agents.caller import Caller
 
 __all__ = ["Answering"]
 
@@ -47,7 +50,7 @@ class Answering:
         ``raise_on_tripwire``.  Raises ``InputError`` and ``DefinitionError`` for options that cannot work,
         ``ProcessorError`` where a processor failed and ``ModelError`` where the model did.
         """
-        return await result_of(self, options, prepare(self, messages, options, emit=None, streaming=False))
+        return await result_of(self, options, _prepared(self, messages, options))
 
     @overload
     def generate_sync(
@@ -67,7 +70,7 @@ class Answering:
         """
 
         async def main() -> AgentResult:
-            return await result_of(self, options, prepare(self, messages, options, emit=None, streaming=False))
+            return await result_of(self, options, _prepared(self, messages, options))
 
         return run_to_end(main, name="generate_sync", instead="await generate() instead")
 
@@ -91,6 +94,14 @@ class Answering:
         """
 
         async def start(emit: Any) -> Call:
-            return await prepare(self, messages, options, emit=emit, streaming=True)
+            return await _prepared(self, messages, options, emit=emit, streaming=True)
 
         return AgentStream(start, partial(tell_raised, self, options), replay=replay)
+
+
+def _prepared(
+    agent: Caller, messages: Any, options: CallOptions, *, emit: Emit | None = None, streaming: bool = False
+) -> Awaitable[Call]:
+    from procession.agents.call import prepare  # what runs agents comes with the first run
+
+    return prepare(agent, messages, options, emit=emit, streaming=streaming)

@@ -5,7 +5,7 @@ Pipelines: an agent's processor lists and its memory, as one workflow per list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from procession.processors.chain import ProcessorList, chain, is_workflow, owners, processor_steps
 from procession.processors.development import developing
@@ -14,10 +14,12 @@ from procession.processors.log import log_once
 from procession.processors.memory.memory import Memory
 from procession.processors.protocols import hook_methods, option
 from procession.processors.recovery.prefill import PrefillErrorHandler
-from procession.processors.stream_plan import StreamPlan, stream_plan
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
+
+if TYPE_CHECKING:
+    from procession.processors.stream_plan import StreamPlan
 
 __all__ = ["GuardMode", "Pipelines", "build_pipelines"]
 
@@ -77,7 +79,7 @@ class Pipelines:
             processor_steps(default_error, where="error_processors"), [*own_input, *own_output, *own_error]
         )
         self.error: Workflow[Any, Any] | None = chain([*handlers, *defaults], f"{agent_id}-error-processor")
-        self.stream: StreamPlan | None = stream_plan(self.output)
+        self.stream: StreamPlan | None = _stream_plan(self.output)
         self.tells_tool_errors = any(
             getattr(owner, "process_tool_errors", False) for owner in owners([*own_output, *behind])
         )
@@ -172,6 +174,17 @@ def build_pipelines(
             default_error=(PrefillErrorHandler(),) if agent.prefill_error_handler else (),
             guard_mode=mode,
         )
+
+
+def _stream_plan(workflow: Workflow[Any, Any] | None) -> StreamPlan | None:
+    """
+    Return how *workflow* takes chunks, or ``None`` where nothing in it does: most agents need none of what that takes.
+    """
+    if workflow is None or Hook.OUTPUT_STREAM.value not in workflow.as_step().hooks:
+        return None
+    from procession.processors.stream_plan import stream_plan
+
+    return stream_plan(workflow)
 
 
 def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> list[Step[Any, Any]]:

@@ -5,12 +5,14 @@ What a call raises, and that ``on_error`` is told of it, once.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from procession.agents.call import Call
 from procession.agents.callbacks import tell_after
-from procession.agents.caller import Caller
 from procession.agents.output import AgentResult
+
+if TYPE_CHECKING:
+    from procession.agents.call import Call
+    from procession.agents.caller import Caller
 
 __all__ = ["result_of", "tell_raised"]
 

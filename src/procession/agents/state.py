@@ -5,7 +5,7 @@ LoopState: what goes round the agent loop, and Attempt, one try at one step.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.agents.callbacks import tell_callback
 from procession.agents.collector import Collector
@@ -30,10 +30,13 @@ from procession.models.model import ToolSpec
 from procession.processors.hooks import Hook
 from procession.processors.payloads import InputStepPayload
 from procession.processors.request_change import GivenResponse
-from procession.processors.stream import StreamChain
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, Signal
 from procession.steps.step import InlineRun
+
+if TYPE_CHECKING:
+    from procession.processors.stream import StreamChain
+    from procession.processors.stream_plan import StreamPlan
 
 __all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState"]
 
@@ -179,7 +182,7 @@ class LoopState:
         self.on_chunk = settings.on_chunk
         self.on_step_finish = settings.on_step_finish
         self.prompts = PromptBuilder()
-        self.chain = StreamChain(pipelines.stream, scope, messages) if pipelines.stream is not None else None
+        self.chain = _chain(pipelines.stream, scope, messages) if pipelines.stream is not None else None
         self.heard = self.chain is not None or emit is not None or self.on_chunk is not None
         """Whether anybody sees the chunks: a processor, a reader, a callback."""
         self.response_id = new_id()
@@ -388,3 +391,9 @@ class LoopState:
         for each in chunks:
             await self.send(each)
         return chunks
+
+
+def _chain(plan: StreamPlan, scope: RequestScope, messages: MessageList) -> StreamChain:
+    from procession.processors.stream import StreamChain  # with the first stream that a processor looks at
+
+    return StreamChain(plan, scope, messages)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from procession.agents.call import Call
 from procession.agents.feed import Feed
 from procession.agents.output import AgentResult, AgentStep, ModelResponse
 from procession.agents.reader import Picked, Reader
@@ -34,6 +33,8 @@ T = TypeVar("T")
 if TYPE_CHECKING:
     import typing_extensions
     from anyio.abc import TaskGroup
+
+    from procession.agents.call import Call
 
     Out = typing_extensions.TypeVar("Out", default=Any)
 else:

@@ -8,7 +8,7 @@ guard has seen: so the strings themselves are looked at, as those in a tool's re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from procession.agents.pipelines import Pipelines
 from procession.agents.state import LoopState
@@ -16,8 +16,10 @@ from procession.processors.adapter import HookCaller
 from procession.processors.chain import owners
 from procession.processors.payloads import ToolResultPayload
 from procession.processors.strings import KEY, replace_strings, strings_in
-from procession.processors.text_guard import TextGuard
 from procession.steps.step import InlineRun
+
+if TYPE_CHECKING:
+    from procession.processors.text_guard import TextGuard
 
 __all__ = ["guarded", "guarded_args", "output_guards"]
 
@@ -31,6 +33,8 @@ def output_guards(pipelines: Pipelines) -> list[TextGuard]:
     """
     if pipelines.output is None:
         return []
+    from procession.processors.text_guard import TextGuard  # most agents have none
+
     found: list[TextGuard] = []
     for owner in owners([pipelines.output.as_step()]):
         if isinstance(owner, TextGuard) and not owner.passes and owner.phase != "input" and owner not in found:

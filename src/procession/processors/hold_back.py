@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from procession.messages.text.scan import Lane
 from procession.messages.text.spans import Region, Span, resolve
 
 if TYPE_CHECKING:
     import hashlib
+
+    from procession.messages.text.scan import Lane
 
 __all__ = ["PASSED", "HoldBack", "Piece", "Released", "StreamedText", "Watch", "digest_of", "new_digest", "pieces_of"]
 

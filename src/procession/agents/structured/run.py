@@ -5,10 +5,12 @@ StructuredRun: what became of the structured output in one run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from procession.agents.structured.output import StructuredOutput
-from procession.processors.text_guard import TextGuard
+
+if TYPE_CHECKING:
+    from procession.processors.text_guard import TextGuard
 
 __all__ = ["StructuredRun"]
 
