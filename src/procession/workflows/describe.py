@@ -35,6 +35,7 @@ from procession.workflows.spec import (
     NodeSpec,
     canonical_json,
 )
+from procession.workflows.suspending import can_suspend
 
 __all__ = ["Describable", "graph_spec"]
 
@@ -191,7 +192,7 @@ class _Describer:
         self.join(self.last, each)
         self.join(each, self.step(node.body))
         concurrency = node.concurrency if isinstance(node.concurrency, int) else "function"
-        self.group(node, "foreach", "for each", each, node.body.id, None, {"concurrency": concurrency})
+        self.group(node, "foreach", "for each", each, node.body.id, None, None, concurrency=concurrency)
         self.last = node.body.id
 
     def by_dependencies(self, nodes: Sequence[StepNode]) -> None:
@@ -210,10 +211,12 @@ class _Describer:
     def step(self, node: StepNode) -> str:
         step: Step[Any, Any] = node.step
         ref = ref_hash = None
+        inner_can_suspend = False
         if step.body is not None:
             ref = step.body.id
             inner = _Describer(step.body, self.nested).spec()
             ref_hash = inner.graph_hash
+            inner_can_suspend = any(each.can_suspend for each in inner.nodes)
             self.nested.setdefault(ref_hash, inner)
         self.own(
             node.id,
@@ -226,6 +229,7 @@ class _Describer:
             hooks=tuple(sorted(step.hooks)),
             on=tuple(sorted(node.on or ())),
             mutates=step.mutates,
+            can_suspend=can_suspend(step) or inner_can_suspend,
             placeholder=step.execute is None and step.inline is None and step.body is None,
             retry=_retry(step.retry),
             timeout=step.timeout,
@@ -242,11 +246,26 @@ class _Describer:
         self.edges.append(EdgeSpec(source=source, target=target, kind=kind, label=label))
 
     def group(
-        self, node: Node, kind: GroupKind, label: str, entry: str, exit: str, merge: str | None, options: dict[str, Any]
+        self,
+        node: Node,
+        kind: GroupKind,
+        label: str,
+        entry: str,
+        exit: str,
+        merge: str | None,
+        options: dict[str, Any] | None,
+        concurrency: int | str | None = None,
     ) -> None:
-        children = tuple(child.id for child in node.children)
         made = GroupSpec(
-            id=node.id, kind=kind, label=label, children=children, entry=entry, exit=exit, merge=merge, options=options
+            id=node.id,
+            kind=kind,
+            label=label,
+            children=tuple(child.id for child in node.children),
+            entry=entry,
+            exit=exit,
+            merge=merge,
+            concurrency=concurrency,
+            options=options,
         )
         self.groups.append(made)
 

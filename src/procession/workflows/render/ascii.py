@@ -146,7 +146,7 @@ def _settings(group: GroupSpec) -> Iterator[str]:
     if options.get("on_no_match") == "skip":
         yield "none: pass on"
     if group.kind == "foreach":
-        yield f"concurrency={options.get('concurrency')}"
+        yield f"concurrency={group.concurrency}"
     if "max_iterations" in options:
         yield f"at most {options['max_iterations']}"
 

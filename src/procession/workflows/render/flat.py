@@ -136,7 +136,7 @@ class _Flattener:
         inside = dict.fromkeys((group.entry, *group.children, group.exit))
         notes = [f"merge={group.merge}"] if group.kind == "parallel" and group.merge is not None else []
         if group.kind == "foreach":
-            notes.append(f"concurrency={(group.options or {}).get('concurrency')}")
+            notes.append(f"concurrency={group.concurrency}")
         label = " · ".join([self.short(group.label), *notes])
         return Box(name=self.name(), label=label, items=tuple(items[id] for id in inside))
 

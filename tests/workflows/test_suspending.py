@@ -1,0 +1,80 @@
+"""Whether a step may end its run with a question."""
+
+from functools import partial, wraps
+from typing import Any
+
+import pytest
+from tests.workflows.render.sample import Redactor, shout
+
+from procession.steps.step import Step, StepContext, step
+from procession.workflows.describe import graph_spec
+from procession.workflows.suspending import can_suspend
+from procession.workflows.workflow import create_workflow
+
+
+@step
+async def asks(ctx: StepContext[str]) -> bool:
+    return bool(await ctx.suspend({"approve": ctx.input}))
+
+
+@step
+async def asks_inside(ctx: StepContext[str]) -> bool:
+    async def ask() -> Any:
+        return await ctx.suspend({"approve": ctx.input})
+
+    return bool(await ask())
+
+
+async def _ask(label: str, ctx: StepContext[str]) -> Any:
+    return await ctx.suspend({}, label=label)
+
+
+class Asker:
+    async def __call__(self, ctx: StepContext[str]) -> Any:
+        return await ctx.suspend({})
+
+
+def logged(function: Any) -> Any:
+    @wraps(function)
+    async def wrapper(ctx: Any) -> Any:
+        return await function(ctx)
+
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        asks,
+        asks_inside,
+        Step[str, Any](id="partial", execute=partial(_ask, "who")),
+        Step[str, Any](id="callable", execute=Asker()),
+        Step[str, Any](id="wrapped", execute=logged(asks.execute)),
+    ],
+)
+def test_a_call_of_suspend_is_seen(asking: Step[str, Any]) -> None:
+    """In the function, in one written inside it, and through partials, decorators and callable objects."""
+    assert can_suspend(asking)
+    assert graph_spec(create_workflow("w", str).then(asking).commit()).node(asking.id).can_suspend
+
+
+def test_what_does_not_call_it_is_not_marked() -> None:
+    """Other steps, empty places and processors are not marked."""
+    assert not can_suspend(shout)
+    assert not can_suspend(Step[str, str](id="empty"))
+    assert not can_suspend(Redactor().as_step())
+
+
+def test_a_workflow_with_such_a_step_inside_can_suspend() -> None:
+    """The node of a nested workflow says what is in it."""
+    inner = create_workflow("inner", str).then(asks).commit()
+    outer = graph_spec(create_workflow("outer", str).then(inner).commit())
+    assert outer.node("inner").can_suspend
+    assert not outer.node("@start").can_suspend
+
+
+def test_the_hash_does_not_depend_on_it() -> None:
+    """A question more or less is no other graph."""
+    spec = graph_spec(create_workflow("w", str).then(asks).commit())
+    plain = spec.replace(nodes=tuple(node.replace(can_suspend=False) for node in spec.nodes))
+    assert plain.graph_hash == spec.graph_hash
