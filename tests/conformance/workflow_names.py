@@ -168,7 +168,102 @@ def _event(event: Any, inputs: Mapping[str, Any], loops: Collection[str]) -> lis
     payload: Mapping[str, Any] = event.payload
     inside, _, _ = event.path.rpartition("[") if event.path.endswith("]") else ("", "", "")
     if event.path in loops or (inside and inside not in loops):
-        return _progress(event, _path(inside)) if inside else []
+        return []
+    step = _path(re.sub(r"\[\d+\]", "", event.path))
+    result: dict[str, Json] = {"type": "workflow-step-result", "step": step}
+    match event.type:
+        case "run.started":
+            return [{"type": "workflow-start"}]
+        case "node.started" if payload.get("kind") == "sleep":
+            return [{"type": "workflow-step-waiting", "step": step, "status": "waiting"}]
+        case "node.started":
+            given = as_json(inputs.get(event.path))
+            return [{"type": "workflow-step-start", "step": step, "status": "running", "input": given}]
+        case "node.output":
+            return _output(payload, step)
+        case "foreach.progress":
+            return [{"type": "workflow-step-progress", "step": step}]
+        case "node.completed":
+            status = "bailed" if "bailed" in payload else "success"
+            return [result | {"status": status, "output": as_json(payload["output"])}]
+        case "node.failed":
+            return [result | {"status": "failed", "error": error_of(payload["error"])}]
+        case "node.blocked":
+            return [result | {"status": "failed"}]
+        case "node.cancelled":
+            return [result | {"status": "canceled"}]
+        case "node.suspended":
+            return [{"type": "workflow-step-suspended", "step": step, "status": "suspended"}]
+        case "run.finished" | "run.suspended":
+            status = STATUS.get(str(payload["status"]), str(payload["status"]))
+            finish: list[Json] = [{"type": "workflow-finish", "status": status, "output": {}}]
+            return [{"type": "workflow-canceled"}, *finish] if status == "canceled" else finish
+        case _:
+            return []
+
+
+def _output(self, path: str) -> Any:
+        record = self.records.get(path)
+        return record.output if record is not None else None
+
+    def _enter(self, node: Any, path: str, value: Any) -> None:
+        self.found[path] = value
+        body = getattr(node.step, "body", None)
+        if body is not None:
+            self._flow(body.nodes, value, f"{path}/")
+
+    def _flow(self, nodes: Any, value: Any, prefix: str) -> None:
+        for node in nodes:
+            path = prefix + node.id
+            match node:
+                case ParallelNode() | BranchNode():
+                    for arm in node.children:
+                        self._enter(arm, prefix + arm.id, value)
+                    value = {
+                        arm.id: self._output(prefix + arm.id)
+                        for arm in node.children
+                        if prefix + arm.id in self.records
+                    }
+                case StepNode():
+                    self._enter(node, path, value)
+                    value = self._output(path)
+                case LoopNode() | ForeachNode():
+                    self.found[path] = value
+                    given = value
+                    for index in range(len(self.records)):
+                        inner = f"{path}[{index}]"
+                        if inner in self.records:
+                            item = isinstance(node, ForeachNode)
+                            self._enter(node.body, inner, value[index] if item else given)
+                            given = self._output(inner)
+                    value = self._output(path)
+                case _:
+                    self.found[path] = value
+                    value = self._output(path)
+
+
+# -- events
+
+
+async def events_of(run: Any, workflow: Any) -> list[Json]:
+    """
+    Write the events of a run that has ended.
+    """
+    inputs = _Inputs(run, workflow).found
+    kinds = {path: record.kind for path, record in run.state.records.items()}
+    loops = {path for path, kind in kinds.items() if kind == "loop"}
+    found: list[Json] = []
+    async for event in run.events():
+        if kinds.get(event.path) not in CONTAINERS:
+            found += _event(event, inputs, loops)
+    return found
+
+
+def _event(event: Any, inputs: Mapping[str, Any], loops: Collection[str]) -> list[Json]:
+    payload: Mapping[str, Any] = event.payload
+    inside, _, _ = event.path.rpartition("[") if event.path.endswith("]") else ("", "", "")
+    if event.path in loops or (inside and inside not in loops):
+        return []
     step = _path(re.sub(r"\[\d+\]", "", event.path))
     result: dict[str, Json] = {"type": "workflow-step-result", "step": step}
     match event.type:

@@ -123,7 +123,7 @@ async def test_a_run_can_be_cancelled_anywhere(place: Callable[[Stand], Workflow
     assert [record.path for record in result.steps.values() if record.status == "running"] == []
     events = await events_of(made)
     assert [event.type for event in events if event.terminal] == ["run.finished"]
-    assert events[-1].payload == {"status": "cancelled"}
+    assert events[-1].payload == {"status": "cancelled", "reason": "the run was cancelled"}
     started = {event.path for event in events if event.type == "node.started"}
     ended = {event.path for event in events if event.type in ("node.completed", "node.cancelled", "node.failed")}
     assert started <= ended

@@ -26,9 +26,9 @@ async def test_a_run_is_told_from_start_to_end() -> None:
         (7, "run.finished", "", None),
     ]
     assert {event.run_id for event in events} == {"r"}
-    assert [event.time for event in events] == sorted(event.time for event in events)
-    assert events[0].payload == {"workflow": "w"}
-    assert events[1].payload == {"kind": "step"}
+    assert [event.ts for event in events] == sorted(event.ts for event in events)
+    assert events[0].payload == {"workflow": "w", "input": 0}
+    assert events[1].payload == {"kind": "step", "input": 0}
     assert events[2].payload == {"output": 1}
     assert events[-1].payload == {"status": "success", "output": 2}
 
@@ -56,7 +56,7 @@ async def test_a_merge_is_told() -> None:
     made = Runtime().create_run(create_workflow("w").parallel([make("a", lambda c: c.input)], id="both").commit())
     await made.start(Doc(("x",)))
     (event,) = [event for event in await events_of(made) if event.type == "merge.applied"]
-    assert (event.path, event.payload) == ("both", {"policy": "strictest", "branches": ("a",)})
+    assert (event.path, event.payload) == ("both", {"policy": "strictest", "branches": ("a",), "conflicts": ()})
 
 
 async def test_branches_that_never_began_are_told() -> None:
@@ -84,5 +84,5 @@ async def test_the_same_run_tells_the_same() -> None:
     for _ in range(2):
         made = Runtime().create_run(workflow, run_id="r")
         await made.start(0)
-        told.append([event.replace(time=0.0) for event in await events_of(made)])
+        told.append([event.replace(ts=0.0) for event in await events_of(made)])
     assert told[0] == told[1]

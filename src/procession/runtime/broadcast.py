@@ -24,13 +24,16 @@ class Broadcast:
     """
 
     __slots__ = (
-        "_drained", "_inboxes", "began", "closed", "flowing", "full", "log", "replay", "run_id", "taps", "workflow_id",
+        "_drained", "_inboxes", "began", "closed", "flowing", "full", "input", "log", "replay", "run_id", "taps",
+        "workflow_id",
     )  # fmt: skip
 
     def __init__(self, run_id: str, *, replay: bool = True) -> None:
         self.run_id = run_id
         self.replay = replay
         self.workflow_id = ""
+        self.input: object = None
+        """What the run was started with."""
         self.began = 0.0
         """When the run was started."""
         self.log: list[Entry] = []
@@ -175,7 +178,7 @@ class EventReader:
                 return event
             if not self._begun and self._broadcast.began:
                 self._begun = True
-                return self._maker.begin(self._broadcast.workflow_id, self._broadcast.began)
+                return self._maker.begin(self._broadcast.workflow_id, self._broadcast.began, self._broadcast.input)
             if inbox.entries:
                 entries, inbox.entries = inbox.entries, []  # the hand-off: a swap
                 self._broadcast.drain()

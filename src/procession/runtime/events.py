@@ -7,15 +7,17 @@ Events are made of it when somebody reads; everyone who reads makes the same one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
+from procession.errors import ConditionError, NoArmMatched, RunError
+from procession.messages.shapes import is_items
 from procession.messages.value import Value
-from procession.runtime.records import Record
+from procession.runtime.records import NOTHING, Record
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Suspended
-from procession.workflows.plan import Choice
+from procession.workflows.plan import Choice, Loop
 
-__all__ = ["Entry", "EventMaker", "EventType", "Gap", "Note", "WorkflowEvent"]
+__all__ = ["Entry", "EventMaker", "EventType", "Gap", "Note", "WorkflowEvent", "entries_of"]
 
 EventType = Literal[
     "run.started", "node.started", "node.output", "node.retrying", "node.skipped", "node.suspended", "node.completed",
@@ -23,22 +25,44 @@ EventType = Literal[
     "run.suspended", "run.finished",
 ]  # fmt: skip
 
-_NOTHING: Mapping[str, Any] = {}
-
 
 class WorkflowEvent(Value):
     """
-    One thing that happened; ``seq`` counts from 0 without gaps, ``time`` is in seconds since the epoch.
+    One thing that happened; ``seq`` counts from 0 without gaps, ``ts`` is in seconds since the epoch.
+
+    ``node_path`` says where in the run, ``node_id`` which node of the definition; both are empty for the run itself.
+    What ``payload`` holds depends on the ``type``: docs/runtime.md has the table.
     """
 
     seq: int
-    time: float
+    ts: float
     run_id: str
     type: EventType
-    path: str = ""
-    step_id: str | None = None
+    node_path: str = ""
+    node_id: str | None = None
     attempt: int = 1
-    payload: Mapping[str, Any] = _NOTHING
+    payload: Mapping[str, Any] = NOTHING
+
+    @property
+    def time(self) -> float:
+        """
+        The same as ``ts``.
+        """
+        return self.ts
+
+    @property
+    def path(self) -> str:
+        """
+        The same as ``node_path``: what records and errors call it.
+        """
+        return self.node_path
+
+    @property
+    def step_id(self) -> str | None:
+        """
+        The same as ``node_id``.
+        """
+        return self.node_id
 
     @property
     def terminal(self) -> bool:
@@ -46,6 +70,31 @@ class WorkflowEvent(Value):
         Whether it is the last one.
         """
         return self.type in ("run.finished", "run.suspended")
+
+    def as_dict(self, *, with_values: bool = False, with_times: bool = True) -> dict[str, Any]:
+        """
+        Return the event as JSON knows it, without what went in and out of steps and what errors say.
+
+        *with_values* adds that: inputs, outputs, the texts of errors and verdicts.  Without *with_times* nothing is in
+        it that a clock has said, so that two runs of one workflow with one id can be compared byte for byte.
+
+        >>> from procession.runtime.events import WorkflowEvent
+        >>> WorkflowEvent(2, 5.0, "r", "node.completed", "a", "a", 1, {"output": 1}).as_dict(with_times=False)
+        {'seq': 2, 'run_id': 'r', 'type': 'node.completed', 'node_path': 'a', 'node_id': 'a', 'attempt': 1, 'payload': {}}
+        """
+        from procession.runtime.event_json import payload_data  # most runs write no event as JSON
+
+        data: dict[str, Any] = {"seq": self.seq}
+        if with_times:
+            data["ts"] = self.ts
+        return data | {
+            "run_id": self.run_id,
+            "type": self.type,
+            "node_path": self.node_path,
+            "node_id": self.node_id,
+            "attempt": self.attempt,
+            "payload": payload_data(self.payload, with_values=with_values, with_times=with_times),
+        }
 
 
 class Note:
@@ -62,7 +111,7 @@ class Note:
         path: str = "",
         step_id: str | None = None,
         attempt: int = 1,
-        payload: Mapping[str, Any] = _NOTHING,
+        payload: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.type: EventType = type
         self.time = time
@@ -79,11 +128,46 @@ class Gap:
 
     __slots__ = ("count",)
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
 
 
 Entry: TypeAlias = Record | Note | Gap
+
+
+def entries_of(records: Iterable[Record]) -> Iterator[Record]:
+    """
+    Yield each of *records* where its step has started and again where it has ended, in the order of time.
+
+    This is for records without a log, such as a journal's; give them in the order in which they ended, with those that
+    have not ended last.
+    """
+    known = list(records)
+    first: dict[str, int] = {}
+    """For each path, which of the records inside of it ended first: among equal times it decides who started first."""
+    for number, record in enumerate(known):
+        path = record.path
+        while path:
+            first.setdefault(path, number)
+            path = path[: max(path.rfind("/"), path.rfind("["), 0)]
+    begun = sorted(
+        (record for record in known if record.started),
+        key=lambda record: (record.started, first[record.path], len(record.path)),
+    )
+    begins = iter(begun)
+    following = next(begins, None)
+    told: set[int] = set()
+    for record in known:
+        while following is not None and (
+            record.status == "running"
+            or following.started < record.ended
+            or (record.started and id(record) not in told)
+        ):
+            told.add(id(following))
+            yield following
+            following = next(begins, None)
+        if record.status != "running":
+            yield record
 
 
 class EventMaker:
@@ -91,21 +175,23 @@ class EventMaker:
     Makes events of the entries of a log, which it must be given from the first on.
     """
 
-    __slots__ = ("_done", "_each", "_run_id", "_seen", "_seq")
+    __slots__ = ("_done", "_each", "_loops", "_run_id", "_seen", "_seq")
 
     def __init__(self, run_id: str) -> None:
         self._run_id = run_id
         self._seq = 0
         self._seen: dict[int, Record] = {}
         self._done: set[int] = set()
-        self._each: dict[str, int] = {}
-        """How many items of each foreach have been completed."""
+        self._each: dict[str, tuple[int, int | None]] = {}
+        """How many items of each foreach have been completed, and how many there are."""
+        self._loops: dict[str, tuple[Loop, int]] = {}
+        """The loops that go on, and how many rounds of each have begun."""
 
-    def begin(self, workflow_id: str, time: float) -> WorkflowEvent:
+    def begin(self, workflow_id: str, time: float, input: Any = None) -> WorkflowEvent:
         """
         Make the first event.
         """
-        return self._event("run.started", time, "", None, 1, {"workflow": workflow_id})
+        return self._event("run.started", time, "", None, 1, {"workflow": workflow_id, "input": input})
 
     def events_of(self, entry: Entry) -> Iterator[WorkflowEvent]:
         """
@@ -120,62 +206,139 @@ class EventMaker:
 
     def _record(self, record: Record) -> Iterator[WorkflowEvent]:
         mark = id(record)
-        path, step_id = record.path, record.id
         if mark not in self._seen:
             self._seen[mark] = record  # kept alive, so that the id stays its own
-            if record.kind == "branch" and record.stop is None:
+            if record.kind == "branch" and record.started:  # noted once: deciding takes no time
+                self._done.add(mark)
                 yield from self._branch(record)
                 return
-            if record.kind == "foreach":
-                self._each[path] = 0
             if record.started:
-                yield self._event("node.started", record.started, path, step_id, 1, {"kind": record.kind})
+                yield from self._start(record)
                 return
         elif mark in self._done:
             return
         self._done.add(mark)
-        attempt, stop = record.attempt, record.stop
-        match stop:
-            case Failed():
-                made = self._event("node.failed", record.ended, path, step_id, attempt, {"error": stop.error})
-            case Blocked():
-                made = self._event("node.blocked", record.ended, path, step_id, attempt, {"tripwire": stop.tripwire})
-            case Suspended():
-                payload = {"payload": stop.payload, "label": stop.label}
-                made = self._event("node.suspended", record.ended, path, step_id, attempt, payload)
-            case Cancelled():
-                made = self._event("node.cancelled", record.ended, path, step_id, attempt, {"reason": stop.reason})
-            case Bailed():
-                payload = {"output": stop.value, "bailed": stop.scope}
-                made = self._event("node.completed", record.ended, path, step_id, attempt, payload)
-            case _:
-                made = self._event("node.completed", record.ended, path, step_id, attempt, {"output": record.output})
-        yield made
-        if path.endswith("]") and stop is None:
+        if record.kind == "branch":
+            yield from self._undecided(record)
+        elif record.path in self._loops:
+            yield from self._last_round(record)
+        yield self._end(record)
+        if record.path.endswith("]"):
             yield from self._item(record)
+
+    def _start(self, record: Record) -> Iterator[WorkflowEvent]:
+        path, node = record.path, record.node
+        payload: dict[str, Any] = {"kind": record.kind, "input": record.input}
+        if record.notes:
+            payload |= record.notes
+        if path.endswith("]"):
+            whole = path[: path.rindex("[")]
+            loop, rounds = self._loops.get(whole, (None, 0))
+            if loop is not None:
+                if rounds:
+                    yield self._round(whole, loop, record.started, rounds, not loop.until, again=True)
+                self._loops[whole] = (loop, rounds + 1)
+        if isinstance(node, Loop):
+            self._loops[path] = (node, 0)
+        elif record.kind == "foreach":
+            total = len(record.input) if is_items(record.input) else None
+            self._each[path] = (0, total)
+            payload["total"] = total
+        yield self._event("node.started", record.started, path, record.id, 1, payload)
+
+    def _end(self, record: Record) -> WorkflowEvent:
+        type: EventType
+        payload: dict[str, Any]
+        match record.stop:
+            case Failed(error=error):
+                type, payload = "node.failed", {"error": error}
+            case Blocked(tripwire=tripwire):
+                type, payload = "node.blocked", {"tripwire": tripwire}
+            case Suspended(payload=said, label=label):
+                type, payload = "node.suspended", {"payload": said, "label": label}
+            case Cancelled(reason=reason):
+                type, payload = "node.cancelled", {"reason": reason, "elapsed": record.seconds}
+            case Bailed(value=output, scope=scope):
+                type, payload = "node.completed", {"output": output, "bailed": scope}
+            case _:
+                type, payload = "node.completed", {"output": record.output}
+        return self._event(type, record.ended, record.path, record.id, record.attempt, payload)
 
     def _branch(self, record: Record) -> Iterator[WorkflowEvent]:
         """
         Make the events of a branch that has chosen its arms: their ids are the record's output.
         """
-        chosen = record.output
-        skipped = (
-            [arm.id for arm in record.node.arms if arm.id not in chosen] if isinstance(record.node, Choice) else []
-        )
-        payload = {"chosen": chosen, "skipped": skipped}
+        chosen: list[str] = record.output
+        node = record.node
+        asked = [arm.id for arm, _ in node.asked] if isinstance(node, Choice) else chosen
+        if isinstance(node, Choice) and node.first and chosen and chosen[0] in asked:
+            asked = asked[: asked.index(chosen[0]) + 1]
+        arms = [arm.id for arm in node.arms] if isinstance(node, Choice) else chosen
+        skipped = [arm for arm in arms if arm not in chosen]
+        conditions = {arm: arm in chosen for arm in asked}
+        payload = {"conditions": conditions, "chosen": chosen, "skipped": skipped}
         yield self._event("branch.decided", record.ended, record.path, record.id, 1, payload)
         prefix = record.path[: len(record.path) - len(record.id)]
         for arm in skipped:
-            yield self._event("node.skipped", record.ended, prefix + arm, arm, 1, _NOTHING)
+            reason = "condition" if arm in conditions else "other-arm"
+            yield self._event("node.skipped", record.ended, prefix + arm, arm, 1, {"reason": reason})
+
+    def _undecided(self, record: Record) -> Iterator[WorkflowEvent]:
+        """
+        Make the event of a branch that could not choose: a condition raised, or none was true.
+        """
+        node = record.node
+        conditions: dict[str, bool | str] = {}
+        if isinstance(node, Choice) and (raised := record.notes.get("raised")) is not None:
+            for arm, _ in node.asked:
+                if arm.id == raised:
+                    break
+                conditions[arm.id] = arm.id in record.notes["chosen"]
+            conditions[raised] = "error"
+        elif isinstance(node, Choice) and isinstance(record.error, NoArmMatched):
+            conditions = {arm.id: False for arm, _ in node.asked}
+        if conditions:
+            payload: dict[str, Any] = {"conditions": conditions, "chosen": [], "skipped": []}
+            yield self._event("branch.decided", record.ended, record.path, record.id, 1, payload)
+
+    def _last_round(self, record: Record) -> Iterator[WorkflowEvent]:
+        """
+        Make the event of a loop's last decision, if it came to one.
+        """
+        loop, rounds = self._loops.pop(record.path)
+        error = record.error
+        if not rounds:  # nothing in its body is recorded
+            return
+        if record.stop is None:
+            yield self._round(record.path, loop, record.ended, rounds, loop.until, again=False)
+        elif record.stop.path != record.path:
+            return
+        elif isinstance(error, ConditionError):
+            yield self._round(record.path, loop, record.ended, rounds, "error", again=False)
+        elif type(error) is RunError:  # it would go on, and may not
+            yield self._round(record.path, loop, record.ended, rounds, not loop.until, again=False)
+
+    def _round(
+        self, path: str, loop: Loop, time: float, rounds: int, condition: bool | str, *, again: bool
+    ) -> WorkflowEvent:
+        payload = {"round": rounds - 1, "condition": condition, "again": again}
+        return self._event("branch.decided", time, path, loop.id, 1, payload)
 
     def _item(self, record: Record) -> Iterator[WorkflowEvent]:
         """
-        Make the progress event of a foreach, whose item has just been completed.
+        Make the progress event of a foreach, one of whose items has just ended.
         """
         whole, _, index = record.path.rpartition("[")
-        if whole in self._each:
-            self._each[whole] += 1
-            payload = {"index": int(index[:-1]), "completed": self._each[whole]}
+        if whole in self._each and record.status != "cancelled":
+            completed, total = self._each[whole]
+            completed += record.stop is None or isinstance(record.stop, Bailed)
+            self._each[whole] = (completed, total)
+            payload: dict[str, Any] = {
+                "index": int(index[:-1]),
+                "completed": completed,
+                "total": total,
+                "status": record.status,
+            }
             yield self._event("foreach.progress", record.ended, whole, record.id, 1, payload)
 
     def _event(

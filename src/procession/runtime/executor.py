@@ -108,7 +108,7 @@ def conclude(run: RunState, record: Record, error: BaseException | None = None) 
 
     Raises *error* again where it is a cancellation, or anything else that is neither a signal nor an error.
     """
-    stop = _stop_of(record, error)
+    stop = _stop_of(run, record, error)
     run.close(record, stop)
     if isinstance(stop, Cancelled) and error is not None and not isinstance(error, CancelRun):
         raise error
@@ -126,7 +126,7 @@ def fail(run: RunState, node: PlanNode, path: str, error: BaseException, record:
     return conclude(run, record, error)
 
 
-def _stop_of(record: Record, error: BaseException | None) -> Stop:
+def _stop_of(run: RunState, record: Record, error: BaseException | None) -> Stop:
     path, noted = record.path, record.stop
     found: BaseException | None = error
     if isinstance(error, BaseExceptionGroup):  # a task group of the step's own has wrapped a signal
@@ -148,7 +148,7 @@ def _stop_of(record: Record, error: BaseException | None) -> Stop:
         case _:
             if is_stray(found):
                 return Failed(path, _wrapped(record, found))
-            return Cancelled(path)
+            return Cancelled(path, run.why_cancelled(path))
 
 
 def _wrapped(record: Record, error: BaseException) -> Exception:

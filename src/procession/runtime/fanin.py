@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from procession.errors import RunError
+from procession.errors import MergeConflict, RunError
 from procession.runtime.events import Note
 from procession.runtime.executor import fail, is_awaitable
 from procession.runtime.records import Record
@@ -32,6 +32,9 @@ async def merged(
     """
     Return what goes on after branches without a map: one value where it can be forked, else the mapping.
     """
+    conflicts: tuple[str, ...] = ()
+    failed: BaseException | None = None
+    made: Any = None
     try:
         if is_forkable(value):
             made = value.merge(outputs, policy)
@@ -41,13 +44,15 @@ async def merged(
             return outputs
         if is_awaitable(made):
             made = await made
+    except MergeConflict as error:
+        failed, conflicts = error, error.branches
     except BaseException as error:
         return fail(run, node, path, error)
     if detail:
         name = policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
-        payload = {"policy": name, "branches": tuple(outputs)}
+        payload = {"policy": name, "branches": tuple(outputs), "conflicts": conflicts}
         run.append(Note("merge.applied", run.now(), path, node.id, 1, payload))
-    return made
+    return made if failed is None else fail(run, node, path, failed)
 
 
 async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool, base: Any = None) -> Any:
@@ -58,7 +63,7 @@ async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk,
     base = value if base is None else base
     record: Record | None = None
     if detail:
-        record = run.records[path] = Record(node, path, run.now())
+        record = run.records[path] = Record(node, path, run.now(), value)
         run.append(record)
     try:
         if node.function is not None:

@@ -14,7 +14,7 @@ from procession.runtime.executor import fail
 from procession.runtime.fanin import is_forkable
 from procession.runtime.joins import Joins
 from procession.runtime.records import Record
-from procession.runtime.state import RunState, Walk
+from procession.runtime.state import BESIDE, RunState, Walk
 from procession.steps.own_task import leave
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
@@ -56,6 +56,7 @@ async def together(
         else:
             cancel = not isinstance(stop, Suspended)
         if cancel:
+            run.ending += (live,)
             pool.cancel()
         return stop
 
@@ -67,6 +68,8 @@ async def together(
         await pool.run(run.grace)
     finally:
         run.forks = tuple(fork for fork in run.forks if fork is not live)
+        if run.ending:
+            run.ending = tuple(fork for fork in run.ending if fork is not live)
         if pool.busy:
             leave(run.scope, ", ".join(map(name, pool.running())), pool)
     if stops:
@@ -165,7 +168,7 @@ def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
     found = run.records.get(path)
     if found is None:
         record = run.records[path] = Record(node, path, 0.0)
-        run.close(record, Cancelled(path, "a branch beside it ended the run"))
+        run.close(record, Cancelled(path, BESIDE))
         return
     for record in list(run.records.values()):
         inside = record.path == path or record.path.startswith((path + "/", path + "["))
@@ -198,7 +201,7 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
     path = prefix + node.key
     record: Record | None = None
     if detail:
-        record = run.records[path] = Record(node, path, run.now())
+        record = run.records[path] = Record(node, path, run.now(), value)
         run.append(record)
     try:
         if not isinstance(value, list | tuple):

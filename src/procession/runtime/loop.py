@@ -10,7 +10,7 @@ import anyio
 
 from procession.errors import ConditionError, RunError
 from procession.runtime.executor import fail, is_awaitable
-from procession.runtime.records import Record
+from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import Bailed, Stop, out_of_workflow
 from procession.workflows.plan import Loop, Pause
@@ -25,7 +25,7 @@ async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Wal
     path = prefix + node.key
     record: Record | None = None
     if detail:
-        record = run.records[path] = Record(node, path, run.now())
+        record = run.records[path] = Record(node, path, run.now(), value)
         run.append(record)
     number = 0
     nodes, below = node.body, ""
@@ -94,13 +94,16 @@ async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: W
     if detail:
         if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
             return value
-        record = run.records[path] = Record(node, path, run.now())
-        run.append(record)
     try:
         seconds = node.seconds
         if callable(seconds):
             seconds = seconds(value)
-        await anyio.sleep(max(0.0, float(seconds)))
+        seconds = max(0.0, float(seconds))
+        if detail:
+            now = run.now()
+            record = run.records[path] = NotedRecord(node, path, now, value, {"wakes_at": now + seconds})
+            run.append(record)
+        await anyio.sleep(seconds)
     except BaseException as error:
         return fail(run, node, path, error, record)
     return value if record is None else run.done(record, value)

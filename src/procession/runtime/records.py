@@ -13,7 +13,9 @@ from procession.messages.chunks import TripwireInfo
 from procession.steps.result import Blocked, Failed, Status, Stop
 from procession.workflows.plan import PlanNode
 
-__all__ = ["Record", "Records", "StepsView"]
+__all__ = ["NotedRecord", "Record", "Records", "StepsView"]
+
+NOTHING: Mapping[str, Any] = {}
 
 
 class Record:
@@ -21,11 +23,16 @@ class Record:
     What became of one step; it changes until the step has ended.
     """
 
-    __slots__ = ("attempt", "ended", "node", "output", "path", "started", "status", "stop")
+    __slots__ = ("attempt", "ended", "input", "node", "output", "path", "started", "status", "stop")
 
-    def __init__(self, node: PlanNode, path: str, started: float) -> None:
+    notes: Mapping[str, Any] = NOTHING
+    """What its events say besides; see :class:`NotedRecord`."""
+
+    def __init__(self, node: PlanNode, path: str, started: float, input: Any = None) -> None:
         self.node = node
         self.path = path
+        self.input = input
+        """What the step was given, the object itself."""
         self.status: Status = "running"
         self.output: Any = None
         self.stop: Stop | None = None
@@ -39,9 +46,10 @@ class Record:
         """
         Return a record that says the same and changes no more.
         """
-        made = Record(self.node, self.path, self.started)
-        for name in Record.__slots__:
-            setattr(made, name, getattr(self, name))
+        made = type(self)(self.node, self.path, self.started)
+        for cls in type(self).__mro__[:-1]:
+            for name in vars(cls)["__slots__"]:
+                setattr(made, name, getattr(self, name))
         return made
 
     @property
@@ -81,6 +89,20 @@ class Record:
 
     def __repr__(self) -> str:
         return f"Record({self.path!r}, {self.status})"
+
+
+class NotedRecord(Record):
+    """
+    A record of the few kinds of nodes whose events say more than where, when and what.
+    """
+
+    __slots__ = ("notes",)
+
+    def __init__(
+        self, node: PlanNode, path: str, started: float, input: Any = None, notes: Mapping[str, Any] = NOTHING
+    ) -> None:
+        super().__init__(node, path, started, input)
+        self.notes = notes
 
 
 Records: TypeAlias = dict[str, Record]

@@ -31,6 +31,7 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 Out_co = TypeVar("Out_co", covariant=True)
 
+_CANCELLED = "the run was cancelled"
 _NO_SCOPE: AbstractContextManager[None] = nullcontext()
 
 RunStatus = Literal["success", "failed", "blocked", "cancelled", "suspended"]
@@ -178,15 +179,15 @@ class Run(Generic[In, Out]):
                 output = await self._engine.execute(plan, value, state)
             if state.scope.pending:
                 await state.scope.settle()
-        except BaseException as error:  # the task itself is being cancelled
+        except BaseException:  # the task itself is being cancelled
             state.scope.give_up()
-            self._finish(Cancelled("", type(error).__name__))
+            self._finish(Cancelled("", state.cancelled_because))
             raise
         finally:
             self._scope = None
         if scope is not None and scope.cancelled_caught:
             state.scope.give_up()
-            return self._finish(Cancelled("", "the run was cancelled"))
+            return self._finish(Cancelled("", _CANCELLED))
         return self._finish(output)
 
     def _finish(self, output: Any) -> RunResult[Out]:
@@ -209,6 +210,8 @@ class Run(Generic[In, Out]):
             payload["error"] = stop.error
         elif isinstance(stop, Blocked):
             payload["tripwire"] = stop.tripwire
+        elif isinstance(stop, Cancelled):
+            payload["reason"] = stop.reason
         state.end(Note(kind, state.now(), "", None, 1, payload))
         if self._finished is not None:
             self._finished.set()
@@ -246,9 +249,11 @@ class Run(Generic[In, Out]):
             raise RunError(f"run {self.id} cannot be cancelled", hint="create_run(..., cancellable=True)")
         if after > 0 and self._scope is not None:
             self._scope.deadline = anyio.current_time() + after
+            self.state.cancelled_because = _CANCELLED
             return
         self._cancelled = True
         self.state.breathe_at = 0.0
+        self.state.cancelled_because = _CANCELLED
         if self._scope is not None:
             self._scope.cancel()
 

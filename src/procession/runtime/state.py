@@ -23,10 +23,13 @@ from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
-__all__ = ["BREATH", "Caller", "RunState", "Walk", "signal_of"]
+__all__ = ["BESIDE", "BREATH", "Caller", "RunState", "Walk", "signal_of"]
 
 BREATH = 0.010
 """Seconds after which a run that never waits lets others have their turn."""
+
+BESIDE = "a branch beside it ended the run"
+"""Why a branch was cancelled, or never began: the same whichever of the others it was."""
 
 _breath = [0.0]
 """When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
@@ -67,7 +70,7 @@ class RunState:
     """
 
     __slots__ = (
-        "append", "breathe_at", "broadcast", "caller", "clock", "detail", "forks", "grace",
+        "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "forks", "grace",
         "init_data", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "sparse",
         "state", "writers",
     )  # fmt: skip
@@ -111,6 +114,19 @@ class RunState:
         """The path of the step that last wrote a key of the state."""
         self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
         """The prefix and the arms' keys of what is running in branches."""
+        self.ending: tuple[tuple[str, frozenset[str]], ...] = ()
+        """Those of ``forks`` in which one branch has cancelled the others."""
+        self.cancelled_because = "the task of the run was cancelled"
+
+    def why_cancelled(self, path: str) -> str:
+        """
+        Return why the step at *path* was cancelled.
+        """
+        for prefix, keys in self.ending:
+            head = path[len(prefix) :].partition("/")[0]
+            if path.startswith(prefix) and (head in keys or head.partition("[")[0] in keys):
+                return BESIDE
+        return self.cancelled_because
 
     def now(self) -> float:
         """
@@ -128,6 +144,7 @@ class RunState:
             broadcast.taps += (log,)
             self.listen()
         broadcast.workflow_id = workflow_id
+        broadcast.input = self.init_data
         broadcast.began = self.clock() + self.origin
         broadcast.wake()
 

@@ -16,7 +16,7 @@ from procession.runtime.executor import conclude, fail, is_awaitable, perform
 from procession.runtime.fanin import is_forkable, merged, run_map
 from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
 from procession.runtime.loop import run_loop, run_pause
-from procession.runtime.records import Record
+from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import STOPS, Bailed, out_of_workflow
 from procession.steps.step import Step, SupportsStep
@@ -54,7 +54,7 @@ async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: s
             if run.replaying and (known := records.get(path)) is not None and known.status == "success":
                 value = known.output
                 continue
-            record = records[path] = Record(node, path, now)
+            record = records[path] = Record(node, path, now, value)
             run.append(record)
             mode = node.mode
             try:
@@ -119,7 +119,7 @@ async def walk_quietly(nodes: tuple[PlanNode, ...], value: Any, run: RunState, p
             if type(value) in STOPS:
                 return value
         else:
-            record = Record(node, path, 0.0)
+            record = Record(node, path, 0.0, value)
             try:
                 value = await perform(node, run, record, value)
             except BaseException as error:
@@ -191,7 +191,7 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
     path = prefix + node.key
     if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
         return known.output
-    record = run.records[path] = Record(node, path, run.now())
+    record = run.records[path] = Record(node, path, run.now(), value)
     run.append(record)
     try:
         output = _left(node.plan, await _entered(node.plan, value, run, path, walk))
@@ -240,7 +240,9 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
                 f"the condition of arm {asking!r} in {node.id!r} raised {type(error).__name__}: {error}", path=path
             )
             made.__cause__ = error
-            return fail(run, node, path, made)
+            notes = {"raised": asking, "chosen": [arm.id for arm in chosen]}
+            noted = run.records[path] = NotedRecord(node, path, 0.0, value, notes)
+            return fail(run, node, path, made, noted)
         except BaseException as error:
             return fail(run, node, path, error)
         if not chosen and len(node.arms) > len(node.asked):
@@ -253,7 +255,7 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
             )
             return fail(run, node, path, missing)
         if detail:
-            record = run.records[path] = Record(node, path, run.clock() + run.origin)
+            record = run.records[path] = Record(node, path, run.clock() + run.origin, value)
             record.output = [arm.id for arm in chosen]
             record.status = "success"
             record.ended = record.started
