@@ -2,7 +2,7 @@
 Serial: everything that is said, as plain JSON types and back.
 
 Plain data stays what it is.  What JSON has no word for is an object with one marked key: ``$bytes``, ``$time``,
-``$tuple``, ``$float``, ``$map`` (a mapping whose keys are no plain texts), ``$error``, and ``$type`` for the values
+``$moment`` (a time that nobody gave), ``$tuple``, ``$float``, ``$map`` (a mapping whose keys are no plain texts), ``$error``, and ``$type`` for the values
 of this room, whose fields stand beside it unless they have their default.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from procession.errors import MessageError, ProcessionError, RunError
 from procession.messages import chunks, edits, parts, patch, prompt, splices, tripwire
-from procession.messages.message import Message, SystemMessage
+from procession.messages.message import Message, Moment, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import Parts
 from procession.messages.patch import Edited, Patch
@@ -103,7 +103,7 @@ def _written(value: Any, where: str) -> Any:
     if isinstance(value, Value):
         return _written_value(value, where)
     if isinstance(value, datetime):
-        return {"$time": value.isoformat()}
+        return {"$moment" if value.__class__ is Moment else "$time": value.isoformat()}
     if isinstance(value, (bytes, bytearray)):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, MessageList):
@@ -170,6 +170,8 @@ def _read(data: Any, where: str) -> Any:
         return tuple(_read(body, where))
     if mark == "$time":
         return datetime.fromisoformat(body)
+    if mark == "$moment":
+        return Moment.fromisoformat(body)
     if mark == "$bytes":
         return base64.b64decode(body)
     if mark == "$float":

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from procession.errors import SchemaError
 
-__all__ = ["Schema", "context_types", "schema_of"]
+__all__ = ["Schema", "context_types", "misfit", "schema_of"]
 
 
 class Schema:
@@ -57,7 +57,7 @@ class Schema:
         try:
             return check(value)
         except self._error as error:
-            raise self._misfit(error, where, path) from None
+            raise misfit(error, self.type, where, path) from None
 
     def read_json(self, text: str, *, where: str) -> Any:
         """
@@ -69,15 +69,6 @@ class Schema:
         (1, 2)
         """
         return self._checked(self._validate_json, text, where, None)
-
-    def _misfit(self, error: Any, where: str, path: str | None) -> SchemaError:
-        faults = [
-            f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"
-            for fault in error.errors(include_url=False, include_input=False, include_context=False)
-        ]
-        return SchemaError(
-            f"{where}: {'; '.join(faults)}", path=path, hint=f"expected {_name(self.type)}", faults=faults
-        )
 
     def plain(self, value: Any) -> Any:
         """
@@ -91,6 +82,17 @@ class Schema:
         """
         made: Mapping[str, Any] = self._adapter.json_schema()
         return made
+
+
+def misfit(error: Any, type: Any, where: str, path: str | None) -> SchemaError:
+    """
+    Return what pydantic's *error* says of a value that should be a *type*: each field at fault, and no value.
+    """
+    faults = [
+        f"{'.'.join(str(place) for place in fault['loc']) or 'value'}: {fault['msg']}"
+        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    return SchemaError(f"{where}: {'; '.join(faults)}", path=path, hint=f"expected {_name(type)}", faults=faults)
 
 
 def _name(type: Any) -> str:
