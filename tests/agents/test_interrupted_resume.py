@@ -11,7 +11,7 @@ from tests.agents.suspending import doing, go_on, told
 from procession.agents.agent import Agent
 from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunError
 from procession.runtime.runtime import Runtime
-from procession.storage.base import JournalRow
+from procession.storage.base import RunRow
 from procession.storage.memory import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
@@ -28,7 +28,7 @@ SECRET = "555-1234"
 class Dying(InMemoryJournal):
     """A journal that remembers how it was when the process died."""
 
-    copy: JournalRow | None = None
+    copy: RunRow | None = None
 
     def die(self, run_id: str) -> None:
         """Keep what another process would find from now on."""
@@ -143,12 +143,13 @@ async def test_a_no_is_kept_as_well() -> None:
 async def test_what_guards_hid_is_not_in_what_is_left(way: str) -> None:
     """A result is written down as guards leave it: never as the tool gave it, at no moment."""
     acted: list[str] = []
-    rows: list[str] = []
+    notes: list[str] = []
 
     class Watched(Dying):
-        async def note(self, run_id: str, token: str, data: str) -> bool:
-            rows.append(data)
-            return await super().note(run_id, token, data)
+        async def write(self, run_id: str, token: str, *rows: Any, **changes: Any) -> bool:
+            if "data" in changes and "status" not in changes:
+                notes.append(changes["data"])
+            return await super().write(run_id, token, *rows, **changes)
 
     def hide(ctx: Any) -> Any:
         return {"result": ctx.result.replace(SECRET, "[PHONE]")}
@@ -158,8 +159,8 @@ async def test_what_guards_hid_is_not_in_what_is_left(way: str) -> None:
     agent, _ = clerk(journal, acted, PAIR, "Done.", dies_in="post", output_processors=[guard])
     first = (await ask(agent, way)).result
     await go_on(agent, way, first.run_id, {"c1": YES, "c2": YES})
-    assert len(rows) == 2
-    assert not any(SECRET in row for row in rows)
+    assert len(notes) == 2
+    assert not any(SECRET in note for note in notes)
     after, model = clerk(await journal.left(), acted, "Done.", output_processors=[guard])
     seen = await go_on(after, way, first.run_id, {"c1": YES, "c2": YES})
     assert told(model.requests[0]) == ["pay [PHONE]", "post [PHONE]"]
@@ -198,7 +199,7 @@ async def test_a_claim_that_was_lost_stops_before_the_next_tool() -> None:
     acted: list[str] = []
 
     class Lost(InMemoryJournal):
-        async def note(self, run_id: str, token: str, data: str) -> bool:
+        async def write(self, run_id: str, token: str, *rows: Any, **changes: Any) -> bool:
             return False
 
     agent, _ = clerk(Lost(), acted, PAIR, "Done.")

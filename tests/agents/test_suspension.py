@@ -317,7 +317,7 @@ async def test_a_cancelled_run_is_over() -> None:
     first = await agent.generate("Hi")
     await agent.cancel(first.run_id)
     row = await agent.runtime.store.row(first.run_id)
-    assert row is not None and (row.status, row.data) == ("aborted", None)
+    assert row is not None and (row.status, row.data) == ("cancelled", None)
     with pytest.raises(RunAlreadyClaimed, match="aborted"):
         await agent.resume(first.run_id, {"c1": 1})
 

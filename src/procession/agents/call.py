@@ -42,7 +42,7 @@ from procession.runtime.run import Run, RunResult
 from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Outcome, RequestScope
-from procession.storage.base import JournalRow
+from procession.storage.base import RunRow
 
 __all__ = ["Call", "prepare"]
 
@@ -167,12 +167,11 @@ class Call:
 
     async def keep(self, snapshot: str) -> None:
         """
-        Write down that the run is suspended.
-
-        Raises ``InputError`` where its id was used before, and what the store raises.
+        Write down that the run is suspended, or raise ``InputError`` where its id was used before.
         """
         run_id = self.state.scope.run_id
-        if not await self.agent.runtime.store.add(JournalRow(run_id=run_id, owner=self.agent.id, data=snapshot)):
+        row = RunRow(run_id=run_id, owner=self.agent.id, data=snapshot, resource_id=self.options.get("resource"))
+        if not await self.agent.runtime.store.add(row):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 
     def _driven(self) -> Awaitable[RunResult[Any]]:

@@ -8,7 +8,7 @@ import anyio
 
 from procession.errors import RunAlreadyClaimed
 from procession.ids import new_id
-from procession.storage.base import JournalRow, JournalStatus, JournalStore
+from procession.storage.base import JournalStore, RunRow, RunStatus
 
 __all__ = ["Claim"]
 
@@ -30,7 +30,7 @@ class Claim:
         self.failure: Exception | None = None
         """Why the claim could not be held."""
 
-    async def take(self, row: JournalRow) -> None:
+    async def take(self, row: RunRow) -> None:
         """
         Take the run as it is in *row*.
 
@@ -64,7 +64,7 @@ class Claim:
         Raises ``RunAlreadyClaimed`` where the claim was lost meanwhile.
         """
         with anyio.CancelScope(shield=True):
-            if not await self._store.note(self.run_id, self._token, data):
+            if not await self._store.write(self.run_id, self._token, data=data):
                 raise self.lost()
 
     async def release(self) -> None:
@@ -72,16 +72,16 @@ class Claim:
         Give the run back as it is.
         """
         with anyio.CancelScope(shield=True):
-            await self._store.release(self.run_id, self._token)
+            await self._store.write(self.run_id, self._token, release=True)
 
-    async def settle(self, status: JournalStatus, data: str | None = None) -> None:
+    async def settle(self, status: RunStatus, data: str | None = None) -> None:
         """
         Write what became of the run.
 
         Raises ``RunAlreadyClaimed`` where the claim was lost meanwhile.
         """
         with anyio.CancelScope(shield=True):
-            if not await self._store.settle(self.run_id, self._token, status, data):
+            if not await self._store.write(self.run_id, self._token, status=status, data=data, release=True):
                 raise self.lost()
 
     def lost(self) -> RunAlreadyClaimed:

@@ -16,7 +16,7 @@ from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot
 from procession.agents.state import LoopState
 from procession.agents.suspended_call import SuspendedCall
-from procession.storage.base import JournalRow
+from procession.storage.base import RunRow
 from procession.tools.tool import Tool
 
 __all__ = ["WAITING", "AgentExecute", "end_inner_runs", "end_waiting", "inner_agent", "note_inner_runs"]
@@ -81,7 +81,7 @@ async def _end(agent: Caller, run_id: str) -> None:
         await end_waiting(agent, row)
 
 
-async def end_waiting(agent: Caller, row: JournalRow) -> None:
+async def end_waiting(agent: Caller, row: RunRow) -> None:
     """
     End the suspended run of *agent* in *row* as aborted, and those inside it.
 
@@ -96,4 +96,4 @@ async def end_waiting(agent: Caller, row: JournalRow) -> None:
     except BaseException:
         await claim.release()
         raise
-    await claim.settle("aborted")
+    await claim.settle("cancelled")

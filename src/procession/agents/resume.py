@@ -22,7 +22,7 @@ from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.toolset import tools_by_name
 from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
-from procession.storage.base import JournalRow, JournalStatus
+from procession.storage.base import RunRow, RunStatus
 from procession.tools.json_value import json_value
 
 __all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls", "waiting_calls"]
@@ -31,6 +31,11 @@ _FIXED = frozenset({"context", "instructions", "memory_options", "run_id", "syst
 """Options that a run was begun with and keeps."""
 _OWNERS = ("resource", "thread")
 """Options that say whose run it is."""
+_ENDS: Mapping[str, RunStatus] = {
+    "aborted": "cancelled", "blocked": "blocked", "completed": "success", "failed": "failed",
+}  # fmt: skip
+"""What a store calls the ends of a turn."""
+_SAID = {kept: said for said, kept in _ENDS.items()}
 
 
 class ResumedCall(Call):
@@ -65,23 +70,23 @@ class ResumedCall(Call):
                 group.cancel_scope.cancel()
         except BaseException:  # the task is being cancelled
             with suppress(Exception):
-                await (self._settle("aborted") if self.has_begun else self.claim.release())
+                await (self._settle("cancelled") if self.has_begun else self.claim.release())
             raise
         if failure is not None and not self.has_begun:  # it has not had its turn: the run still waits
             await self.claim.release()
             raise failure
         if result is None:
-            await self._settle("aborted" if isinstance(failure, RunCancelled) else "failed")
+            await self._settle("cancelled" if isinstance(failure, RunCancelled) else "failed")
             raise failure or self.claim.failure or self.claim.lost()
         if not self.has_begun:  # another call took its place
             await self.claim.release()
         elif result.status != "suspended":
-            await self._settle(result.status)
+            await self._settle(_ENDS[result.status])
         else:
             await end_inner_runs(self.state, result)  # of calls that were declined
         return result
 
-    async def _settle(self, status: JournalStatus) -> None:
+    async def _settle(self, status: RunStatus) -> None:
         """
         Write down that the run has ended, and end the runs inside it that still wait.
         """
@@ -191,7 +196,8 @@ async def only_call(agent: Caller, run_id: str, question_id: str | None, resourc
 
 async def cancel_run(agent: Caller, run_id: str, resource: str | None) -> None:
     """
-    End a suspended run for good, without an answer, and the runs of agents inside it; nothing of it stays in the journal but that it was aborted.
+    End a suspended run for good, without an answer, and the runs of agents inside it; nothing of it stays in the journal but that it was
+    cancelled.
 
     Raises what ``suspended_calls`` raises, and ``RunAlreadyClaimed`` where it is being resumed.
     """
@@ -212,7 +218,7 @@ def declined(reason: str | None) -> Declined:
 
 async def _opened(
     agent: Caller, run_id: str, given: Mapping[str, Any], *, inside: bool = False
-) -> tuple[JournalRow, dict[str, Any]]:
+) -> tuple[RunRow, dict[str, Any]]:
     """
     Return a run that waits, for whoever may answer it.
     """
@@ -225,14 +231,16 @@ async def _opened(
     return row, snapshot
 
 
-async def _found(agent: Caller, run_id: str) -> tuple[JournalRow, dict[str, Any]]:
+async def _found(agent: Caller, run_id: str) -> tuple[RunRow, dict[str, Any]]:
     row = await agent.runtime.store.row(run_id)
     if row is None:
         raise _unknown(run_id)
     if row.owner != agent.id:
         raise InputError(f"run {run_id} is not of agent {agent.id!r}", hint="resume it with the agent that began it")
     if row.status != "suspended":
-        raise RunAlreadyClaimed(f"run {run_id} waits for nothing any more: it has ended as {row.status}")
+        raise RunAlreadyClaimed(
+            f"run {run_id} waits for nothing any more: it has ended as {_SAID.get(row.status, row.status)}"
+        )
     return row, read_snapshot(row.data or "")
 
 

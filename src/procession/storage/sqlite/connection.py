@@ -1,5 +1,5 @@
 """
-Connection: one SQLite file, used from worker threads, and the version of what is in it.
+Connection: one SQLite file, opened at its first use, and who may use it at the moment.
 """
 
 from __future__ import annotations
@@ -7,72 +7,174 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import anyio
-import anyio.to_thread
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from procession.errors import StoreError
+from procession.storage.sqlite.in_thread import in_thread
+from procession.storage.sqlite.schema import prepare_tables
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["Connection"]
+__all__ = ["Connection", "Synchronous", "Write"]
 
 Out = TypeVar("Out")
 
-VERSION = 1
-"""The version of the tables that this code reads and writes."""
+Synchronous = Literal["normal", "full"]
+"""When what was written is on the disk itself: soon, or before the call returns."""
 
 PATIENCE = 30.0
 """Seconds for which a process waits while others write."""
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS procession_schema (version INTEGER NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS procession_runs (
-        run_id TEXT PRIMARY KEY, owner TEXT NOT NULL, status TEXT NOT NULL, data TEXT,
-        claim TEXT, claimed_until REAL NOT NULL DEFAULT 0, created_at REAL NOT NULL, updated_at REAL NOT NULL
-    )""",
-)
+_CHECKPOINT = 1000
+"""Pages after which what stands in the log is taken into the file: about 4 MB."""
+
+_LONG_LOG = 16 * _CHECKPOINT
+"""Pages after which other processes' readers and writers are waited for, so that the log begins anew."""
+
+
+class Write:
+    """
+    Something to be written, and what came of it.
+    """
+
+    __slots__ = ("failure", "has_ended", "pages", "result", "work")
+
+    def __init__(self, work: Callable[[sqlite3.Connection], Any], size: int) -> None:
+        self.work = work
+        self.pages = 2 + size // 4096
+        """How much it adds to the log, about."""
+        self.has_ended = False
+        self.result: Any = None
+        self.failure: StoreError | None = None
+
+    def fail(self, failure: StoreError) -> None:
+        """
+        End it with what went wrong.
+        """
+        self.has_ended, self.failure = True, failure
 
 
 class Connection:
     """
     A connection to the file at *path*, opened when it is first used.
 
-    The tables are the library's own, so that the file may hold others.  What is written is on the disk when a call
-    returns, and what is deleted is overwritten.
+    The tables are the library's own, so that the file may hold others.  What is deleted is overwritten.  One lock says
+    who uses it: threads wait for it, an event loop never does.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, synchronous: Synchronous = "normal") -> None:
         self.path = os.fspath(path)
+        self.synchronous: Synchronous = synchronous
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
         self._process = 0
+        self._log = 0
+        """Pages written since the log was last taken into the file."""
+        self._log_is_long = False
 
-    async def run(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
+    async def read(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
         """
-        Do *work* on the connection, in a worker thread and alone, and return what it returns.
+        Do *work*, which only reads, in a worker thread and return what it returns.
 
         Raises ``StoreError`` where the file cannot be used.
         """
-        return await anyio.to_thread.run_sync(self._run, work)
+        return await in_thread(partial(self._read, work))
 
     async def close(self) -> None:
         """
         Close the file; the next use opens it again.
         """
-        await anyio.to_thread.run_sync(self._close)
+        await in_thread(self._close)
 
-    def _run(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
+    def commit_now(self, writes: Sequence[Write]) -> bool:
+        """
+        Commit *writes* unless that would have to wait; ``False``, and nothing is written, where it would.
+        """
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if self._open is None:
+                return False  # opening may wait
+            self._transact(self._opened(), writes)
+        except Exception as error:
+            if _is_busy(error):
+                return False
+            self._fail(writes, error)
+        finally:
+            self._lock.release()
+        return True
+
+    def commit(self, writes: Sequence[Write]) -> None:
+        """
+        Commit *writes*, waiting as long as it takes others to write; what fails is said in each of them.
+        """
+        with self._lock:
+            try:
+                with _patience(self._opened(), PATIENCE) as made:
+                    self._transact(made, writes)
+            except Exception as error:
+                self._fail(writes, error)
+
+    @property
+    def checkpoint_is_due(self) -> bool:
+        """
+        Whether the log has become long enough to be taken into the file.
+        """
+        return self._log >= _CHECKPOINT
+
+    def checkpoint(self) -> None:
+        """
+        Take the log into the file.  Where others are in the way, or it fails, the next time does it.
+        """
+        import sqlite3
+
+        with self._lock, suppress(sqlite3.Error, StoreError):
+            self._log = 0
+            with _patience(self._opened(), 1.0 if self._log_is_long else 0.0) as made:
+                mode = "RESTART" if self._log_is_long else "PASSIVE"
+                self._log_is_long = made.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[1] > _LONG_LOG
+
+    def _read(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
         import sqlite3
 
         with self._lock:
             try:
-                return work(self._opened())
+                with _patience(self._opened(), PATIENCE) as made:
+                    return work(made)
             except sqlite3.Error as error:
-                raise StoreError(f"the store {self.path!r} cannot be used: {error}") from error
+                raise self._unusable(error) from error
+
+    def _transact(self, made: sqlite3.Connection, writes: Sequence[Write]) -> None:
+        try:
+            _all_or_nothing(made, writes)
+        except Exception as error:
+            if len(writes) == 1 or _is_of_the_file(error):
+                raise
+            for one in writes:  # it is one's fault: the others are not to suffer from it
+                self._transact_one(made, one)
+        self._log += sum([one.pages for one in writes])
+
+    def _transact_one(self, made: sqlite3.Connection, one: Write) -> None:
+        try:
+            _all_or_nothing(made, (one,))
+        except Exception as error:
+            self._fail((one,), error)
+
+    def _fail(self, writes: Sequence[Write], error: Exception) -> None:
+        for one in writes:
+            if not one.has_ended:
+                one.fail(self._unusable(error))
+
+    def _unusable(self, error: Exception) -> StoreError:
+        if isinstance(error, StoreError):
+            return StoreError(error.message, hint=error.hint)
+        failure = StoreError(f"the store {self.path!r} cannot be used: {error}")
+        failure.__cause__ = error
+        return failure
 
     def _close(self) -> None:
         with self._lock:
@@ -97,7 +199,12 @@ class Connection:
                 raise StoreError(f"the store {self.path!r} cannot be made: {error.strerror}") from error
         made = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            _prepare(made, self.path)
+            _patiently(lambda: made.execute("PRAGMA journal_mode = WAL"))
+            made.execute(f"PRAGMA synchronous = {self.synchronous}")
+            made.execute("PRAGMA secure_delete = ON")
+            made.execute("PRAGMA wal_autocheckpoint = 0")
+            prepare_tables(made, self.path)
+            made.execute("PRAGMA busy_timeout = 0")
         except BaseException:
             made.close()
             raise
@@ -105,27 +212,44 @@ class Connection:
         return made
 
 
-def _prepare(made: sqlite3.Connection, path: str) -> None:
-    _patiently(lambda: made.execute("PRAGMA journal_mode = WAL"))
-    made.execute("PRAGMA synchronous = FULL")
-    made.execute("PRAGMA secure_delete = ON")
-    made.execute("BEGIN IMMEDIATE")
+def _all_or_nothing(made: sqlite3.Connection, writes: Sequence[Write]) -> None:
+    made.execute("BEGIN IMMEDIATE")  # no other process writes before the commit
     try:
-        for table in _TABLES:
-            made.execute(table)
-        found = made.execute("SELECT version FROM procession_schema").fetchone()
-        if found is None:
-            made.execute("INSERT INTO procession_schema VALUES (?)", (VERSION,))
-        elif found[0] > VERSION:
-            raise StoreError(
-                f"the store {path!r} was written by a newer version: its tables are of version {found[0]}, "
-                f"and this one knows {VERSION}",
-                hint="update procession, or use another file",
-            )
+        for one in writes:
+            one.result = one.work(made)
         made.execute("COMMIT")
     except BaseException:
-        made.execute("ROLLBACK")
+        if made.in_transaction:  # a full disk ends it by itself
+            made.execute("ROLLBACK")
         raise
+    for one in writes:
+        one.has_ended = True
+
+
+@contextmanager
+def _patience(made: sqlite3.Connection, seconds: float) -> Generator[sqlite3.Connection]:
+    """
+    Wait in here, for *seconds* at most, while others write.
+    """
+    made.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+    try:
+        yield made
+    finally:
+        made.execute("PRAGMA busy_timeout = 0")
+
+
+def _is_busy(error: Exception) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", None) or 0
+    return code & 0xFF in (5, 6)  # SQLITE_BUSY and SQLITE_LOCKED, with all that is said more exactly
+
+
+def _is_of_the_file(error: Exception) -> bool:
+    """
+    Return whether *error* would meet any other write as well, as a full disk does.
+    """
+    import sqlite3
+
+    return isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError
 
 
 def _patiently(work: Callable[[], Any]) -> None:
@@ -140,6 +264,6 @@ def _patiently(work: Callable[[], Any]) -> None:
             work()
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > until:
+            if not _is_busy(error) or time.monotonic() > until:
                 raise
             time.sleep(0.01)

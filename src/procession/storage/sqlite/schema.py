@@ -1,0 +1,88 @@
+"""
+The tables of a file: their version, and how a file of an earlier one becomes one of this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from procession.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["VERSION", "prepare_tables"]
+
+VERSION = 2
+"""The version of the tables that this code reads and writes."""
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS procession_schema (version INTEGER NOT NULL)"
+
+# The content comes last in its row: what comes before is read without it.  A process of an earlier version that still
+# has the file open writes words for an end that are none of these, and is refused.
+_RUNS = """CREATE TABLE procession_runs (
+    number INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, kind TEXT NOT NULL,
+    status TEXT NOT NULL
+        CHECK (status IN ('pending', 'running', 'suspended', 'success', 'failed', 'blocked', 'cancelled')),
+    graph_hash TEXT NOT NULL, parent_run_id TEXT, forked_at TEXT, resource_id TEXT,
+    created_at REAL NOT NULL, updated_at REAL NOT NULL, claim TEXT, claimed_until REAL NOT NULL,
+    cancel_requested INTEGER NOT NULL, data TEXT
+)"""
+
+_REST = (
+    "CREATE INDEX procession_runs_by_time ON procession_runs (created_at)",
+    "CREATE INDEX procession_runs_by_status ON procession_runs (status, created_at)",
+    "CREATE INDEX procession_runs_by_resource ON procession_runs (resource_id, created_at)"
+    " WHERE resource_id IS NOT NULL",
+    "CREATE INDEX procession_runs_by_parent ON procession_runs (parent_run_id, created_at)"
+    " WHERE parent_run_id IS NOT NULL",
+    # By run and number, and nowhere else: half of what a table with an index beside it would write.
+    """CREATE TABLE procession_entries (
+        run_id TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL, attempt INTEGER NOT NULL,
+        data TEXT, PRIMARY KEY (run_id, seq)
+    ) WITHOUT ROWID""",
+    "CREATE TABLE procession_graphs (graph_hash TEXT PRIMARY KEY, spec TEXT NOT NULL)",
+)
+
+_FROM_1 = (
+    "ALTER TABLE procession_runs RENAME TO procession_runs_1",
+    _RUNS,
+    """INSERT INTO procession_runs
+    SELECT NULL, run_id, owner, 'agent',
+        CASE status WHEN 'completed' THEN 'success' WHEN 'aborted' THEN 'cancelled' ELSE status END,
+        '', NULL, NULL, NULL, created_at, updated_at, claim, claimed_until, 0, data
+    FROM procession_runs_1 ORDER BY rowid""",
+    "DROP TABLE procession_runs_1",
+    *_REST,
+)
+
+
+def prepare_tables(made: sqlite3.Connection, path: str) -> None:
+    """
+    Make the tables where there are none, or make those of an earlier version into these: all or nothing.
+
+    Raises ``StoreError`` for a file of a later version, which is left as it is.
+    """
+    made.execute("BEGIN IMMEDIATE")
+    try:
+        made.execute(_SCHEMA)
+        found = made.execute("SELECT version FROM procession_schema").fetchone()
+        if found is None:
+            for table in (_RUNS, *_REST):
+                made.execute(table)
+            made.execute("INSERT INTO procession_schema VALUES (?)", (VERSION,))
+        elif found[0] == 1:
+            for change in _FROM_1:
+                made.execute(change)
+            made.execute("UPDATE procession_schema SET version = ?", (VERSION,))
+        elif found[0] != VERSION:
+            raise StoreError(
+                f"the store {path!r} was written by a newer version: its tables are of version {found[0]}, "
+                f"and this one knows {VERSION}",
+                hint="update procession, or use another file",
+            )
+        made.execute("COMMIT")
+    except BaseException:
+        if made.in_transaction:
+            made.execute("ROLLBACK")
+        raise

@@ -1,0 +1,193 @@
+"""The file of a SQLite journal: whose it is, what else may be in it, and files of other versions."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agents.suspending import told
+from tests.storage.journals import RUN, entry, known
+
+from procession.agents.agent import Agent
+from procession.errors import DefinitionError, RunAlreadyClaimed, StoreError
+from procession.runtime.runtime import Runtime
+from procession.storage.sqlite.journal import SQLiteJournal
+from procession.testing.fake_model import FakeModel
+from procession.tools.context import ToolContext
+from procession.tools.tool import tool
+
+VERSION_1 = Path(__file__).with_name("data") / "runs_v1.db"
+"""Made by procession 0.2.0: the run ``waits`` of an agent, one that was held, and one of each end."""
+
+
+async def test_a_file_outlives_its_store(tmp_path: Path) -> None:
+    """What one store wrote, another one of the same file reads; a closed store opens again."""
+    path = tmp_path / "runs.db"
+    async with SQLiteJournal(path) as first:
+        await first.add(RUN, token="me", seconds=30)
+        await first.write("r", "me", [entry(0)])
+    async with SQLiteJournal(path) as second:
+        assert known(await second.row("r")) == known(RUN)
+        assert await second.entries("r") == [entry(0)]
+        assert known(await first.row("r")) == known(RUN)
+        await first.aclose()
+
+
+async def test_the_file_is_private(tmp_path: Path) -> None:
+    """A new file, and what stands beside it, can be read by its owner alone."""
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        await store.add(RUN)
+        modes = {name: stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in os.listdir(tmp_path)}
+    assert modes == {"runs.db": 0o600, "runs.db-wal": 0o600, "runs.db-shm": 0o600}
+
+
+async def test_what_is_deleted_is_overwritten(tmp_path: Path) -> None:
+    """Once a run has ended, or was deleted, and the file was closed, its content is nowhere in it."""
+    path = tmp_path / "runs.db"
+    async with SQLiteJournal(path) as store:
+        await store.add(RUN.replace(data="SECRET of the run" * 1000), token="me", seconds=30)
+        await store.add(RUN.replace(run_id="gone", data="SECRET too"), token="me", seconds=30)
+        await store.write("gone", "me", [entry(seq, "SECRET of a row" * 99) for seq in range(9)], release=True)
+        await store.write("r", "me", status="success", data=None)
+        await store.delete("gone")
+    assert os.listdir(tmp_path) == ["runs.db"]
+    assert b"SECRET" not in path.read_bytes()
+
+
+async def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+    """A file of a newer version is refused, with the versions named, by reads and writes, and left as it is."""
+    path = tmp_path / "runs.db"
+    async with SQLiteJournal(path) as store:
+        await store.add(RUN)
+    with sqlite3.connect(path) as made:
+        made.execute("UPDATE procession_schema SET version = 99")
+    made.close()
+    async with SQLiteJournal(path) as store:
+        with pytest.raises(StoreError, match="newer version.*99"):
+            await store.row("r")
+        with pytest.raises(StoreError, match=r"newer version.*update procession"):
+            await store.add(RUN)
+
+
+async def test_a_file_that_is_none(tmp_path: Path) -> None:
+    """A file that is no database, and a folder that does not exist, are named."""
+    (tmp_path / "notes.txt").write_text("no database at all, but a text that is long enough")
+    for path in (tmp_path / "notes.txt", tmp_path / "nowhere" / "runs.db"):
+        async with SQLiteJournal(path) as store:
+            with pytest.raises(StoreError, match=path.name):
+                await store.add(RUN)
+            with pytest.raises(StoreError, match=path.name):
+                await store.row("r")
+
+
+async def test_other_tables_may_stand_in_the_file(tmp_path: Path) -> None:
+    """The journal has tables of its own and touches no others."""
+    path = tmp_path / "app.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE orders (id INTEGER)")
+        made.execute("INSERT INTO orders VALUES (7)")
+    made.close()
+    async with SQLiteJournal(path) as store:
+        assert await store.add(RUN)
+    with sqlite3.connect(path) as made:
+        assert made.execute("SELECT id FROM orders").fetchall() == [(7,)]
+    made.close()
+
+
+async def test_a_store_is_not_used_across_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that a forked process has inherited is refused: two processes on one would harm the file."""
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        await store.add(RUN, token="me", seconds=30)
+        with monkeypatch.context() as patch:
+            patch.setattr("procession.storage.sqlite.connection.os.getpid", lambda: -1)
+            with pytest.raises(StoreError, match="forked"):
+                await store.row("r")
+            with pytest.raises(StoreError, match="forked"):
+                await store.write("r", "me", [entry(0)])
+        assert known(await store.row("r")) == known(RUN)
+        assert await store.entries("r") == []
+
+
+def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
+    """A word that SQLite would take for something else is refused where it is given."""
+    off: Any = "off"
+    with pytest.raises(DefinitionError, match="'off'.*full"):
+        SQLiteJournal(tmp_path / "runs.db", synchronous=off)
+
+
+async def test_a_file_of_the_first_version_becomes_one_of_this(tmp_path: Path) -> None:
+    """Runs of 0.2 are there with the words of now for their ends, and a claim that somebody had still counts."""
+    path = shutil.copy(VERSION_1, tmp_path / "runs.db")
+    for _ in range(2):
+        async with SQLiteJournal(path, clock=lambda: 1764500001.0) as store:
+            rows = {row.run_id: row for row in await store.runs()}
+            assert {name: row.status for name, row in rows.items()} == {
+                "held": "suspended",
+                "failed": "failed",
+                "blocked": "blocked",
+                "aborted": "cancelled",
+                "completed": "success",
+                "waits": "suspended",
+            }
+            assert list(rows) == ["held", "failed", "blocked", "aborted", "completed", "waits"]
+            assert {(row.owner, row.kind) for row in rows.values()} == {("till", "agent")}
+            assert {row.created_at for row in rows.values()} == {1764500000.0}
+            assert [name for name, row in rows.items() if row.claimed] == ["held"]
+            assert await store.claim("held", "another", 30) is None
+            assert await store.claim("held", "somebody", 30) is not None
+    with sqlite3.connect(path) as made:
+        names = {name for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        assert names == {"procession_schema", "procession_runs", "procession_entries", "procession_graphs"}
+        assert made.execute("SELECT version FROM procession_schema").fetchall() == [(2,)]
+    made.close()
+
+
+async def test_a_run_that_was_suspended_under_the_first_version_goes_on(tmp_path: Path) -> None:
+    """The answer meets the question that was asked under 0.2, once."""
+    path = shutil.copy(VERSION_1, tmp_path / "runs.db")
+
+    @tool
+    def charge(amount: int, ctx: ToolContext) -> str:
+        """Charge."""
+        return f"charged {amount}: {ctx.suspend({'charge': amount}, resume_schema=bool)}"
+
+    async with SQLiteJournal(path) as store:
+        model = FakeModel(["Charged."])
+        agent = Agent("till", model=model, tools=[charge], runtime=Runtime(store))
+        result = await agent.resume("waits", {"c1": True})
+        assert (result.status, result.text) == ("completed", "Let me see. Charged.")
+        assert told(model.requests[0]) == ["charged 5: True"]
+        for run_id in ("waits", "completed"):
+            with pytest.raises(RunAlreadyClaimed, match="ended as completed"):
+                await agent.resume(run_id, {"c1": True})
+
+
+async def test_a_change_of_version_is_all_or_nothing(tmp_path: Path) -> None:
+    """Where the change fails, the file is as it was, and the version before still reads it."""
+    path = shutil.copy(VERSION_1, tmp_path / "runs.db")
+    with sqlite3.connect(path) as made:
+        made.execute("UPDATE procession_runs SET status = 'nonsense' WHERE run_id = 'failed'")
+    made.close()
+    async with SQLiteJournal(path) as store:
+        with pytest.raises(StoreError, match="CHECK"):
+            await store.runs()
+    with sqlite3.connect(path) as made:
+        assert made.execute("SELECT version FROM procession_schema").fetchall() == [(1,)]
+        assert made.execute("SELECT count(*) FROM procession_runs WHERE status = 'completed'").fetchall() == [(1,)]
+    made.close()
+
+
+async def test_a_process_of_the_first_version_cannot_write_its_words(tmp_path: Path) -> None:
+    """One that still has the file open while another one changes it is refused: no run comes to an unknown end."""
+    path = shutil.copy(VERSION_1, tmp_path / "runs.db")
+    with sqlite3.connect(path) as old:
+        async with SQLiteJournal(path) as store:
+            assert await store.row("waits") is not None
+            with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+                old.execute("UPDATE procession_runs SET status = 'completed' WHERE run_id = 'waits'")
+    old.close()
