@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 from tests.runtime.kit import Arms, Doc, make, plus, recorded, run
 
@@ -48,11 +49,28 @@ async def test_a_condition_that_raises_is_an_error() -> None:
     assert "a" not in result.steps
 
 
-@pytest.mark.parametrize(("answer", "holds"), [(None, False), (0, False), ("", False), (1, True), ("no", True)])
-async def test_a_condition_may_answer_anything(answer: Any, holds: bool) -> None:
-    """What a condition answers counts as it does in an ``if``."""
-    workflow = create_workflow("w").branch([(lambda n: answer, plus("a", 1))], default=plus("b", 2)).commit()
-    assert list((await run(workflow)).output) == ["a" if holds else "b"]
+@pytest.mark.parametrize("answer", [None, 0, "", 1, "no", float("nan"), []])
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_condition_answers_true_or_false(answer: Any, waits: bool) -> None:
+    """What is no bool is an error that names the arm, also where it is awaited: no guard is skipped for a ``None``."""
+
+    def at_once(value: Any) -> Any:
+        return answer
+
+    async def slowly(value: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        return answer
+
+    condition: Any = slowly if waits else at_once
+    workflow = create_workflow("w").branch([(condition, plus("a", 1))], default=plus("b", 2)).commit()
+    result = await run(workflow)
+    assert isinstance(result.error, ConditionError)
+    assert "arm 'a'" in str(result.error)
+    assert type(answer).__name__ in str(result.error)
+    assert set(result.steps) == {"branch-1"}
+    looping = await run(create_workflow("w").do_while(plus("up", 1), condition).commit())
+    assert isinstance(looping.error, ConditionError)
+    assert "loop 'up'" in str(looping.error)
 
 
 async def test_no_true_arm_is_an_error_unless_said_otherwise() -> None:

@@ -7,9 +7,12 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.runtime.kit import make, plus, recorded, run
+from tests.runtime.kit import blocks, make, plus, recorded, run
 
 from procession.errors import SchemaError, StepError
+from procession.steps.item_error import ItemError
+from procession.steps.schema import Schema
+from procession.steps.signals import Suspend
 from procession.workflows.workflow import create_workflow
 
 
@@ -101,3 +104,61 @@ async def test_progress_is_told() -> None:
         "foreach.progress a",
         "node.completed a",
     ]
+
+
+def third_fails(ctx: Any) -> Any:
+    """Fail for the third item, and give nothing for the first."""
+    if ctx.input == 2:
+        raise ValueError("no third")
+    return ctx.input or None
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+async def test_failures_are_collected(concurrency: int) -> None:
+    """With ``on_error="collect"`` a failed item stands in the list as data, and the others go on."""
+    workflow = create_workflow("w").foreach(make("x", third_fails), concurrency=concurrency, on_error="collect")
+    result = await run(workflow.commit(), [0, 1, 2, 3])
+    failed = ItemError("ValueError", "no third", "x[2]", 2)
+    assert result.output == [None, 1, failed, 3]
+    assert isinstance(result.output[2].error, ValueError)
+    assert [record.status for record in result.steps.values()] == ["success"] * 3 + ["failed", "success"]
+    assert hash(result.output[2]) == hash(failed)
+
+
+async def test_a_failure_deep_in_an_item_is_collected() -> None:
+    """The body may be a workflow: the path leads to the step that failed, and nothing after it runs for that item."""
+    body = create_workflow("body").then(make("x", third_fails)).then(plus("y", 1)).commit()
+    result = await run(create_workflow("w").foreach(body, on_error="collect").commit(), [1, 2])
+    assert result.output == [2, ItemError("ValueError", "no third", "body[1]/x", 1)]
+    assert "body[1]/y" not in result.steps
+
+
+async def test_only_failures_are_collected() -> None:
+    """A block ends the run whatever is collected; so does a bail, and a question suspends it."""
+
+    def asks(ctx: Any) -> Any:
+        raise Suspend("who?")
+
+    def out(ctx: Any) -> Any:
+        return ctx.bail("out")
+
+    def body(ctx: Any) -> Any:
+        bodies: list[Any] = [third_fails, blocks("secret"), out, asks]
+        return bodies[ctx.input](ctx)
+
+    workflow = create_workflow("w").foreach(make("x", body), on_error="collect").commit()
+    assert (await run(workflow, [0, 1])).status == "blocked"
+    assert (await run(workflow, [0, 2, 0])).output == "out"
+    assert (await run(workflow, [0, 3])).status == "suspended"
+
+
+def test_a_collected_error_goes_through_json() -> None:
+    """What was collected can be the input of a typed step, and be written and read again without the exception."""
+    made = Schema(list[int | ItemError])
+    error = ItemError.of(ValueError("bad"), path="x[0]", index=0)
+    assert made.validate([1, error], where="here")[1].error is error.error
+    plain = made.plain([1, error])
+    assert plain == [1, {"type": "ValueError", "message": "bad", "path": "x[0]", "index": 0}]
+    read = made.validate(plain, where="here")
+    assert (read[1], read[1].error) == (error, None)
+    assert made.json_schema()

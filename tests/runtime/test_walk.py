@@ -157,8 +157,12 @@ async def test_max_iterations_bounds_a_loop() -> None:
 
 
 async def test_sleep_lets_the_value_pass() -> None:
-    """A pause, also one of a function of the value, changes nothing; a negative one is none."""
-    workflow = create_workflow("w").sleep(0.001).sleep(lambda value: -value).commit()
+    """A pause, also one of a function of the value, plain or async, changes nothing."""
+
+    async def none(value: int) -> float:
+        return 0.0
+
+    workflow = create_workflow("w").sleep(0.001).sleep(lambda value: value / 1e6).sleep(none).commit()
     result = await run(workflow, 7)
     assert result.output == 7
     assert result.steps["sleep-1"].seconds > 0

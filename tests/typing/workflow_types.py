@@ -1,10 +1,12 @@
 """What each builder call gives, and what a run of it: read by type checkers, run by nobody."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, assert_type
 
 from procession import Run, RunResult, Runtime, StepContext, Workflow, create_workflow, pick, run, step
 from procession.runtime.run import RunStream
+from procession.steps.item_error import ItemError
 from procession.workflows.nodes import arm
 
 
@@ -55,9 +57,14 @@ assert_type(numbers.sleep(0.1), Workflow[str, int])
 assert_type(numbers.sleep(lambda value: float(value)), Workflow[str, int])
 assert_type(create_workflow("graph", str).add(length), Workflow[str, Any])
 
+assert_type(numbers.map(texts).foreach(length, on_error="collect"), Workflow[str, list[int | ItemError]])
+assert_type(numbers.sleep_until(datetime.now(UTC)), Workflow[str, int])
+assert_type(numbers.sleep_until(lambda value: datetime.fromtimestamp(value, UTC)), Workflow[str, int])
+assert_type(numbers.parallel([half], concurrency=2), Workflow[str, Mapping[str, int]])
+
 numbers.branch([(lambda value: value > 0, length)])  # type: ignore[arg-type]
 numbers.do_while(length, positive)  # type: ignore[arg-type]
-numbers.foreach(half, concurrency="four")  # type: ignore[arg-type]
+numbers.foreach(half, concurrency="four")  # type: ignore[call-overload]
 numbers.map(half, allow_drop="no")  # type: ignore[call-overload]
 numbers.parallel([half], merge="best")  # type: ignore[call-overload]
 

@@ -22,6 +22,7 @@ from procession.processors.stream_owed import Dropped, Owed
 from procession.processors.stream_watch import Waited
 from procession.steps.forkable import MergePolicy
 from procession.steps.signals import Tripwire
+from procession.steps.truth import truth
 
 __all__ = ["ForkItem"]
 
@@ -234,9 +235,7 @@ class ForkItem(Item):
         found: list[StreamArm] = []
         for arm in self._arms:
             try:
-                holds: Any = arm.condition is None or arm.condition(self._payload)
-                if hasattr(holds, "__await__"):
-                    holds = await holds
+                holds = arm.condition is None or await truth(arm.condition(self._payload))
             except Exception as error:
                 raise ConditionError(
                     f"the condition of {arm.step_id!r} in {self._name!r} raised {type(error).__name__}: {error}",

@@ -12,9 +12,11 @@ from typing import Any, cast
 from procession.errors import SchemaError
 from procession.runtime.executor import fail
 from procession.runtime.fanin import is_forkable
+from procession.runtime.isolate import copier_of, isolated
 from procession.runtime.joins import Joins
 from procession.runtime.records import Record
 from procession.runtime.state import BESIDE, RunState, Walk
+from procession.steps.item_error import ItemError
 from procession.steps.own_task import leave
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
@@ -109,7 +111,9 @@ async def run_fork(node: Fork, value: Any, run: RunState, prefix: str, walk: Wal
     if node.merge == "chain":
         return await _chain(node, value, run, prefix, walk)
     busy = node.busy
-    outputs = await run_arms(node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure)
+    outputs = await run_arms(
+        node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure, node.limit
+    )
     if len(busy) < len(node.arms) and type(outputs) not in STOPS:
         return {arm.id: outputs[arm.id] if arm.nodes else value for arm in node.arms}
     return outputs
@@ -125,14 +129,19 @@ async def run_arms(
     walk: Walk,
     on_block: Waiting = "cancel",
     on_failure: Waiting = "cancel",
+    limit: int | None = None,
 ) -> Any:
     """
-    Run *arms* at the same time, each on its own fork, and return their outputs by id, or a ``Stop``.
+    Run *arms* at the same time, each on its own fork or copy, and return their outputs by id, or a ``Stop``.
     """
-    forkable = is_forkable(value)
+    copy: Callable[[Any], Any] | None = None
+    if is_forkable(value):
+        copy = type(value).fork
+    elif len(arms) > 1:
+        copy = copier_of(value)
 
     def work(index: int) -> Awaitable[Any]:
-        return walk(arms[index].nodes, value.fork() if forkable else value, run, prefix)
+        return walk(arms[index].nodes, value if copy is None else copy(value), run, prefix)
 
     try:
         if len(arms) == 1:
@@ -147,6 +156,7 @@ async def run_arms(
             work,
             len(arms),
             (prefix, keys),
+            limit=limit,
             on_block=on_block,
             on_failure=on_failure,
             name=lambda index: prefix + arms[index].id,
@@ -214,9 +224,10 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
             limit = max(1, int(limit(value)))
         body = node.body
 
-        def work(index: int) -> Awaitable[Any]:
+        def item(index: int) -> Awaitable[Any]:
             return walk(body, items[index], run, f"{path}[{index}]")
 
+        work = _collecting(item, run, path) if node.collect else item
         if len(items) > 1 and limit > 1:
             live = (prefix, frozenset((node.key,)))
             results, stop = await together(
@@ -242,6 +253,19 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
     return results
 
 
+def _collecting(work: Callable[[int], Awaitable[Any]], run: RunState, path: str) -> Callable[[int], Awaitable[Any]]:
+    """
+    Return *work* whose failures are values; a block, a bail, a suspension and a cancellation are what they were.
+    """
+
+    async def collected(index: int) -> Any:
+        known = run.records.get(f"{path}[{index}]") if run.replaying else None
+        output = known.stop if known is not None and type(known.stop) is Failed else await work(index)
+        return ItemError.of(output.error, path=output.path, index=index) if type(output) is Failed else output
+
+    return collected
+
+
 async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
     """
     Run the steps of an explicit graph, each as soon as all it needs is there, and return the output of its sinks.
@@ -252,6 +276,8 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
     ready = [index for index, item in enumerate(items) if not item.needs]
     outputs: list[Any] = [PENDING] * len(items)
     pools: list[Pool] = []
+    begin = len(ready)
+    shares = [any(len(items[need].feeds) > 1 for need in item.needs) if item.needs else begin > 1 for item in items]
 
     def gathered(needs: Sequence[int]) -> dict[str, Any]:
         return {items[need].id: outputs[need] for need in needs}
@@ -265,10 +291,10 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
                 mine = joins.begin(index)
                 if is_forkable(mine):
                     mine = mine.fork()
-            elif not needs:
-                mine = value
             else:
-                mine = outputs[needs[0]] if len(needs) == 1 else gathered(needs)
+                mine = value if not needs else outputs[needs[0]] if len(needs) == 1 else gathered(needs)
+                if shares[index]:
+                    mine = isolated(mine)
         except Exception as error:
             return fail(run, item.nodes[0] if item.nodes else node, prefix + item.id, error)
         output = await walk(item.nodes, mine, run, prefix)

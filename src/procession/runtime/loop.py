@@ -13,7 +13,9 @@ from procession.runtime.executor import fail, is_awaitable
 from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import Bailed, Stop, out_of_workflow
+from procession.steps.truth import truth
 from procession.workflows.plan import Loop, Pause
+from procession.workflows.times import wrong_moment, wrong_time
 
 __all__ = ["run_loop", "run_pause"]
 
@@ -74,7 +76,7 @@ async def _answer(node: Loop, answer: Any, path: str, number: int) -> bool:
     Return what a condition means that was not answered with ``True`` or ``False`` at once.
     """
     try:
-        return bool(await answer if is_awaitable(answer) else answer)
+        return await truth(answer)
     except Exception as error:
         raise _condition_failed(node, error, path, number) from error
 
@@ -95,10 +97,7 @@ async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: W
         if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
             return value
     try:
-        seconds = node.seconds
-        if callable(seconds):
-            seconds = seconds(value)
-        seconds = max(0.0, float(seconds))
+        seconds = await _seconds(node, value, run, path)
         if detail:
             now = run.now()
             record = run.records[path] = NotedRecord(node, path, now, value, {"wakes_at": now + seconds})
@@ -107,3 +106,20 @@ async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: W
     except BaseException as error:
         return fail(run, node, path, error, record)
     return value if record is None else run.done(record, value)
+
+
+async def _seconds(node: Pause, value: Any, run: RunState, path: str) -> float:
+    """
+    Return how long a pause is, 0 for a moment that is past.
+
+    Raises ``RunError`` for what is no time: a negative number, NaN, text, a moment without a time zone.
+    """
+    given: Any = node.until if node.until is not None else node.seconds
+    if callable(given):
+        given = given(value)
+        if is_awaitable(given):
+            given = await given
+    wrong = wrong_moment(given) if node.until is not None else wrong_time(given)
+    if wrong:
+        raise RunError(f"the function of sleep {node.id!r} gave {wrong}", path=path)
+    return max(0.0, given.timestamp() - run.now()) if node.until is not None else float(given)

@@ -12,7 +12,7 @@ from typing import Any
 
 from procession.errors import ConditionError, NoArmMatched
 from procession.runtime.context import Context
-from procession.runtime.executor import conclude, fail, is_awaitable, perform
+from procession.runtime.executor import conclude, fail, perform
 from procession.runtime.fanin import is_forkable, merged, run_map
 from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
 from procession.runtime.loop import run_loop, run_pause
@@ -20,6 +20,7 @@ from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import STOPS, Bailed, out_of_workflow
 from procession.steps.step import Step, SupportsStep
+from procession.steps.truth import truth
 from procession.workflows.compile import plan_for, plan_of_step
 from procession.workflows.plan import (
     CALL,
@@ -229,8 +230,8 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
             for arm, condition in node.asked:
                 asking = arm.id
                 answer = condition(value)
-                if answer is not True and answer is not False and is_awaitable(answer):
-                    answer = await answer
+                if answer is not True and answer is not False:
+                    answer = await truth(answer)
                 if answer:
                     chosen.append(arm)
                     if node.first:

@@ -21,6 +21,7 @@ from procession.workflows.nodes import (
     ParallelNode,
     Pick,
     SleepNode,
+    SleepUntilNode,
     StepNode,
 )
 from procession.workflows.plan import (
@@ -120,7 +121,7 @@ class _Compiler:
                     made.append(self.map(node))
                 case ForeachNode():
                     body = self.place(node.body, "")
-                    made.append(Each(node.id, node.id, body, node.concurrency))
+                    made.append(Each(node.id, node.id, body, node.concurrency, node.on_error == "collect"))
                 case LoopNode():
                     body = self.place(node.body, "")
                     inner = body[0] if len(body) == 1 and isinstance(body[0], Nested) else None
@@ -129,6 +130,9 @@ class _Compiler:
                     made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations, inner))
                 case SleepNode():
                     made.append(Pause(node.id, node.id, node.seconds))
+                    continue
+                case SleepUntilNode():
+                    made.append(Pause(node.id, node.id, until=node.until))
                     continue
                 case _:
                     raise DefinitionError(f"a node of kind {node.kind!r} cannot be compiled")
@@ -141,7 +145,8 @@ class _Compiler:
         if not busy and map is None and self.only is not None:
             return ()
         keys = frozenset(arm.id for arm in busy)
-        return (Fork(node.id, node.id, arms, busy, keys, node.merge, node.on_block, node.on_failure, map),)
+        ends = (node.merge, node.on_block, node.on_failure)
+        return (Fork(node.id, node.id, arms, busy, keys, *ends, map, node.concurrency),)
 
     def choice(self, node: BranchNode, map: Map | None) -> tuple[PlanNode, ...]:
         children = [arm.node for arm in node.arms]

@@ -22,6 +22,7 @@ from procession.workflows.nodes import (
     ParallelNode,
     Pick,
     SleepNode,
+    SleepUntilNode,
     StepNode,
 )
 from procession.workflows.source_text import source_text
@@ -130,6 +131,9 @@ class _Describer:
                 self.plain(node, "map", label)
             case SleepNode(seconds=seconds):
                 self.plain(node, "sleep", source_text(seconds) if callable(seconds) else f"{seconds:g} s")
+            case SleepUntilNode(until=until):
+                shown = source_text(until) if callable(until) else until.isoformat()
+                self.plain(node, "sleep", f"until {shown}")
             case LoopNode():
                 self.loop(node)
             case ForeachNode():
@@ -152,7 +156,8 @@ class _Describer:
         for child in node.arms:
             self.join(child.id, join, "join")
         options = {"on_block": node.on_block, "on_failure": node.on_failure}
-        self.group(node, "parallel", node.id, fork, join, self.policy(node, map_follows), options)
+        merge = self.policy(node, map_follows)
+        self.group(node, "parallel", node.id, fork, join, merge, options, concurrency=node.concurrency)
         self.last = join
 
     def branch(self, node: BranchNode, map_follows: bool) -> None:
@@ -192,7 +197,8 @@ class _Describer:
         self.join(self.last, each)
         self.join(each, self.step(node.body))
         concurrency = node.concurrency if isinstance(node.concurrency, int) else "function"
-        self.group(node, "foreach", "for each", each, node.body.id, None, None, concurrency=concurrency)
+        options = {"on_error": node.on_error} if node.on_error != "fail_fast" else None
+        self.group(node, "foreach", "for each", each, node.body.id, None, options, concurrency=concurrency)
         self.last = node.body.id
 
     def by_dependencies(self, nodes: Sequence[StepNode]) -> None:

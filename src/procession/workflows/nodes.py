@@ -5,6 +5,7 @@ Nodes: what a workflow is made of, as its author wrote it.  Values without behav
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from procession.messages.value import Value
@@ -12,8 +13,8 @@ from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, SupportsStep, as_step
 
 __all__ = [
-    "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "ParallelNode",
-    "Pick", "SleepNode", "StepNode", "Waiting", "arm", "pick", "step_node",
+    "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError",
+    "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "pick", "step_node",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -23,6 +24,9 @@ Condition: TypeAlias = Callable[[T], bool | Awaitable[bool]]
 
 Waiting: TypeAlias = Literal["cancel", "wait"]
 """What happens to the siblings of a branch that blocked or failed."""
+
+OnError: TypeAlias = Literal["fail_fast", "collect"]
+"""What an item that fails is to a ``foreach``: its end, or a value in the list."""
 
 
 class Node(Value):
@@ -119,6 +123,8 @@ class ParallelNode(Node):
     merge: MergePolicy = "strictest"
     on_block: Waiting = "cancel"
     on_failure: Waiting = "cancel"
+    concurrency: int | None = None
+    """How many of them run at the same time; ``None`` for all."""
 
     @property
     def children(self) -> tuple[StepNode, ...]:
@@ -186,6 +192,7 @@ class ForeachNode(Node):
     kind: ClassVar[str] = "foreach"
     body: StepNode
     concurrency: int | Callable[[Any], int] = 1
+    on_error: OnError = "fail_fast"
 
     @property
     def children(self) -> tuple[StepNode, ...]:
@@ -220,4 +227,13 @@ class SleepNode(Node):
     """
 
     kind: ClassVar[str] = "sleep"
-    seconds: float | Callable[[Any], float]
+    seconds: float | Callable[[Any], Any]
+
+
+class SleepUntilNode(Node):
+    """
+    A pause until a moment; the value passes through.
+    """
+
+    kind: ClassVar[str] = "sleep"
+    until: datetime | Callable[[Any], Any]

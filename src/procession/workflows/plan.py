@@ -8,6 +8,7 @@ A plan is data: ``compile.py`` makes it and ``runtime/walk.py`` walks it.  The p
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, ClassVar
 
 from procession.messages.value import Value
@@ -103,6 +104,8 @@ class Fork(PlanNode):
     on_block: Waiting
     on_failure: Waiting
     map: Map | None
+    limit: int | None = None
+    """How many arms run at the same time."""
 
 
 class Choice(PlanNode):
@@ -128,6 +131,8 @@ class Each(PlanNode):
     kind: ClassVar[str] = "foreach"
     body: tuple[PlanNode, ...]
     concurrency: int | Callable[[Any], int]
+    collect: bool = False
+    """Whether an item that fails is a value in the list."""
 
 
 class Loop(PlanNode):
@@ -146,11 +151,12 @@ class Loop(PlanNode):
 
 class Pause(PlanNode):
     """
-    A wait.
+    A wait: for ``seconds``, or ``until`` a moment.
     """
 
     kind: ClassVar[str] = "sleep"
-    seconds: float | Callable[[Any], float]
+    seconds: float | Callable[[Any], Any] = 0.0
+    until: datetime | Callable[[Any], Any] | None = None
 
 
 class DagItem(Value):

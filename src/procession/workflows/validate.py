@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from procession.errors import Finding
 from procession.messages.shapes import yields
+from procession.steps.item_error import ItemError
 from procession.steps.step import Step
 from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.graph import find_cycle, in_order
@@ -24,6 +25,7 @@ from procession.workflows.nodes import (
     ParallelNode,
     Pick,
     SleepNode,
+    SleepUntilNode,
     StepNode,
 )
 from procession.workflows.typeflow import Outputs, Type, fits, function_types, item_type, list_of, name_of
@@ -181,7 +183,7 @@ class _Finder:
             if not is_list:
                 self.mismatch(node, current, list, "foreach() needs a list: put a map() before it")
             made = self.step(node.body, item)
-            known[node.id] = list_of(made)
+            known[node.id] = list_of(made if node.on_error == "fail_fast" or made is None else made | ItemError)
             return known[node.id]
         if isinstance(node, LoopNode):
             made = self.step(node.body, current)
@@ -319,4 +321,6 @@ def _functions(node: Node) -> list[tuple[str, Any]]:
         return [("function", node.function)]
     if isinstance(node, ForeachNode):
         return [("concurrency", node.concurrency)]
+    if isinstance(node, SleepUntilNode):
+        return [("time", node.until)]
     return [("time", node.seconds)] if isinstance(node, SleepNode) else []

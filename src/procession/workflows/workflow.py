@@ -5,10 +5,12 @@ Workflow: steps joined to a pipeline.  A definition only: a ``Runtime`` runs it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args, overload
 
 from procession.errors import DefinitionError, Finding
 from procession.steps.forkable import MergePolicy
+from procession.steps.item_error import ItemError
 from procession.steps.step import StepContext, SupportsStep, as_step
 from procession.workflows.base import Reducers, WorkflowBase, WorkflowKind
 from procession.workflows.caller import caller
@@ -21,13 +23,16 @@ from procession.workflows.nodes import (
     LoopNode,
     MapNode,
     Node,
+    OnError,
     ParallelNode,
     Pick,
     SleepNode,
+    SleepUntilNode,
     StepNode,
     Waiting,
     step_node,
 )
+from procession.workflows.times import wrong_moment, wrong_time
 from procession.workflows.validate import find
 
 __all__ = ["Workflow", "WorkflowKind", "check", "create_workflow"]
@@ -71,12 +76,14 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
     @overload
     def parallel(
         self, steps: Sequence[SupportsStep[Out, Next]], *, merge: MergePolicy = "strictest",
-        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", id: str | None = None,
+        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", concurrency: int | None = None,
+        id: str | None = None,
     ) -> Workflow[In, Mapping[str, Next]]: ...  # fmt: skip
     @overload
     def parallel(
         self, steps: Sequence[SupportsStep[Out, Any] | Callable[..., Any] | Arm], *, merge: MergePolicy = "strictest",
-        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", id: str | None = None,
+        on_block: Waiting = "cancel", on_failure: Waiting = "cancel", concurrency: int | None = None,
+        id: str | None = None,
     ) -> Workflow[In, Mapping[str, Any]]: ...  # fmt: skip
     def parallel(
         self,
@@ -85,17 +92,22 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         merge: MergePolicy = "strictest",
         on_block: Waiting = "cancel",
         on_failure: Waiting = "cancel",
+        concurrency: int | None = None,
         id: str | None = None,
     ) -> Any:
         """
         Run *steps* at the same time on the same value; the output is a mapping by step id.
 
-        A value that can be forked is forked for each, and put together again by *merge* unless a ``map`` follows.
-        The first block or failure cancels the others, unless told to ``"wait"``.
+        Each has its own: a value that can be forked is forked, and put together again by *merge* unless a ``map``
+        follows; containers, models and dataclasses are copied.  The first block or failure cancels the others, unless
+        told to ``"wait"``.  With *concurrency* so many run at once, and the next as soon as one of them is done.
         """
         place = caller()
         arms = tuple(step_node(each, place) for each in steps)
-        return self._fluent(ParallelNode(id or self._name("parallel"), place, arms, merge, on_block, on_failure))
+        made = id or self._name("parallel")
+        if concurrency is not None and concurrency < 1:
+            raise DefinitionError(f"parallel {made!r} has concurrency {concurrency}", hint="it needs at least 1")
+        return self._fluent(ParallelNode(made, place, arms, merge, on_block, on_failure, concurrency))
 
     @overload
     def branch(
@@ -161,19 +173,32 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
             )
         return self._fluent(MapNode(id or self._name("map"), caller(), function, allow_drop))
 
+    @overload
     def foreach(
-        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1
-    ) -> Workflow[In, list[Next]]:
+        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
+        on_error: Literal["fail_fast"] = "fail_fast",
+    ) -> Workflow[In, list[Next]]: ...  # fmt: skip
+    @overload
+    def foreach(
+        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
+        on_error: Literal["collect"],
+    ) -> Workflow[In, list[Next | ItemError]]: ...  # fmt: skip
+    def foreach(
+        self, step: Any, *, concurrency: int | Callable[[Any], int] = 1, on_error: OnError = "fail_fast"
+    ) -> Any:
         """
         Run *step* for each item of a list, at most *concurrency* at the same time; the output is the list of outputs.
 
-        *concurrency* may be a function of the list.
+        *concurrency* may be a function of the list.  The first item that fails ends it all; with ``"collect"`` the
+        others go on, and an ``ItemError`` stands in its place.  A block is never collected.
         """
         place = caller()
         body = step_node(step, place)
         if not callable(concurrency) and concurrency < 1:
             raise DefinitionError(f"foreach {body.id!r} has concurrency {concurrency}", hint="it needs at least 1")
-        return self._fluent(ForeachNode(body.id, place, body, concurrency))
+        if on_error not in get_args(OnError):
+            raise DefinitionError(f"foreach {body.id!r} has on_error={on_error!r}", hint="fail_fast or collect")
+        return self._fluent(ForeachNode(body.id, place, body, concurrency, on_error))
 
     def do_while(
         self, step: SupportsStep[Out, Out], condition: Condition[Out], *, max_iterations: int | None = None
@@ -195,11 +220,29 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         """
         return self._loop(step, condition, True, max_iterations, caller())
 
-    def sleep(self, seconds: float | Callable[[Out], float], *, id: str | None = None) -> Workflow[In, Out]:
+    def sleep(
+        self, seconds: float | Callable[[Out], float | Awaitable[float]], *, id: str | None = None
+    ) -> Workflow[In, Out]:
         """
         Wait for *seconds*, a number or a function of the value, which passes through.
         """
-        return self._fluent(SleepNode(id or self._name("sleep"), caller(), seconds))
+        made = id or self._name("sleep")
+        if not callable(seconds) and (wrong := wrong_time(seconds)):
+            raise DefinitionError(f"sleep {made!r} is given {wrong}")
+        return self._fluent(SleepNode(made, caller(), seconds))
+
+    def sleep_until(
+        self, moment: datetime | Callable[[Out], datetime | Awaitable[datetime]], *, id: str | None = None
+    ) -> Workflow[In, Out]:
+        """
+        Wait until *moment*, a datetime with a time zone or a function of the value, which passes through.
+
+        A moment that is past is not waited for.
+        """
+        made = id or self._name("sleep")
+        if not callable(moment) and (wrong := wrong_moment(moment)):
+            raise DefinitionError(f"sleep_until {made!r} is given {wrong}")
+        return self._fluent(SleepUntilNode(made, caller(), moment))
 
     def add(
         self, step: SupportsStep[Any, Any] | Callable[..., Any], after: Sequence[str | Thing] = ()
