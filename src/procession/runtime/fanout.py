@@ -7,6 +7,7 @@ Failures and verdicts become a ``Stop`` inside the branch, so that nothing but c
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from operator import methodcaller
 from typing import Any, cast
 
 from procession.errors import SchemaError
@@ -24,6 +25,8 @@ from procession.workflows.nodes import Waiting
 from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
 
 __all__ = ["run_arms", "run_dag", "run_each", "run_fork"]
+
+_fork: Callable[[Any], Any] = methodcaller("fork")
 
 
 async def together(
@@ -136,7 +139,7 @@ async def run_arms(
     """
     copy: Callable[[Any], Any] | None = None
     if is_forkable(value):
-        copy = type(value).fork
+        copy = _fork
     elif len(arms) > 1:
         copy = copier_of(value)
 
