@@ -64,7 +64,7 @@ async def test_a_branch_tells_what_it_has_not_asked() -> None:
 
 async def test_a_branch_tells_the_condition_that_raised() -> None:
     """A condition that raises is told as ``"error"`` beside the answers before it, and the branch as failed."""
-    arms: Arms = [(lambda v: v, plus("a", 1)), (fails(ERROR), plus("b", 1)), (lambda v: True, plus("c", 1))]
+    arms: Arms = [(lambda v: v > 0, plus("a", 1)), (fails(ERROR), plus("b", 1)), (lambda v: True, plus("c", 1))]
     workflow = create_workflow("w").branch(arms, id="which").commit()
     (_, decision), (path, failure) = await told(workflow, 1, "branch.decided", "node.failed")
     assert decision == decided({"a": True, "b": "error"}, [], [])
