@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import pytest
 from tests.runtime.kit import Doc, fails, make, plus, run
 
 from procession.workflows.workflow import create_workflow
@@ -76,6 +77,26 @@ async def test_a_failure_in_a_graph_cancels_the_rest() -> None:
         ("waits", "cancelled"),
         ("bad", "failed"),
     ]
+
+
+@pytest.mark.parametrize("turns", [0, 3])
+async def test_the_first_in_declaration_order_decides(turns: int) -> None:
+    """Of several equal ends that of the step written down first counts, whichever of them could begin first (D27)."""
+
+    async def late(ctx: Any) -> int:
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        return 0
+
+    def asks(ctx: Any) -> Any:
+        return ctx.suspend(ctx.path)
+
+    workflow = create_workflow("w")
+    workflow.add(make("late", late)).add(make("one", asks), after=["late"]).add(make("two", asks))
+    result = await run(workflow.commit())
+    assert result.status == "suspended"
+    assert result.stop is not None
+    assert result.stop.path == "one"
 
 
 async def test_forks_of_a_graph_are_merged_where_they_meet() -> None:

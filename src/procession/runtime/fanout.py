@@ -322,6 +322,7 @@ async def run_dag(node: Dag, value: Any, run: RunState, prefix: str, walk: Walk,
     except Exception as error:
         return fail(run, node, prefix + node.id, error)
     if stop is not None:
+        stop = deciding(outputs) or stop  # in declaration order, and not in that in which the steps could begin
         for index in ready:
             if outputs[index] is PENDING and items[index].nodes:
                 _cancelled(run, items[index].nodes[0], prefix + items[index].id)
