@@ -8,6 +8,7 @@ guard has seen: so the strings themselves are looked at, as those in a tool's re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from procession.agents.pipelines import Pipelines
@@ -33,11 +34,10 @@ def output_guards(pipelines: Pipelines) -> list[TextGuard]:
     """
     if pipelines.output is None:
         return []
-    from procession.processors.text_guard import TextGuard  # most agents have none
-
+    kind = _text_guard()
     found: list[TextGuard] = []
     for owner in owners([pipelines.output.as_step()]):
-        if isinstance(owner, TextGuard) and not owner.passes and owner.phase != "input" and owner not in found:
+        if isinstance(owner, kind) and not owner.passes and owner.phase != "input" and owner not in found:
             found.append(owner)
     return found
 
@@ -84,3 +84,13 @@ def _asked(guards: list[TextGuard], *, seen: bool) -> Iterator[TextGuard]:
     Leave out those that only ask a detector, where it has *seen* the text: it reads escapes as people do.
     """
     return (guard for guard in guards if not (seen and guard.asks and not guard.rules))
+
+
+@cache
+def _text_guard() -> type[TextGuard]:
+    """
+    Return the class of the guards; most agents have none, and it is asked for at every tool call of those that may.
+    """
+    from procession.processors.text_guard import TextGuard
+
+    return TextGuard
