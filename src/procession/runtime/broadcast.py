@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 
 import anyio
 
-from procession.runtime.events import Entry, EventMaker, Gap, Note, WorkflowEvent
+from procession.runtime.events import Entry, EventMaker, Gap, WorkflowEvent
+from procession.runtime.inbox import BUFFER, Inbox, WhenFull, is_output
 
 __all__ = ["Broadcast", "EventReader"]
-
-BACKLOG = 64
-"""How many entries a reader may lag behind before the writer waits."""
 
 
 class Broadcast:
@@ -43,7 +41,7 @@ class Broadcast:
         self.flowing = True
         """Whether the writer waits for slow readers at all."""
         self.taps: tuple[Callable[[Entry], None], ...] = ()
-        self._inboxes: tuple[_Inbox, ...] = ()
+        self._inboxes: tuple[Inbox, ...] = ()
         self._drained: anyio.Event | None = None
 
     @property
@@ -60,7 +58,7 @@ class Broadcast:
         if self.closed:
             return
         log = self.log
-        if self.replay or not isinstance(entry, Note) or entry.type != "node.output":
+        if self.replay or not is_output(entry):
             log.append(entry)
         else:
             if not log or not isinstance(log[-1], Gap):
@@ -71,16 +69,16 @@ class Broadcast:
         for tap in self.taps:
             tap(entry)
         for inbox in self._inboxes:
-            inbox.entries.append(entry)
+            inbox.put(entry)
             inbox.wake()
-            if inbox.begun and len(inbox.entries) >= BACKLOG:
+            if inbox.full:
                 self.full = self.flowing
 
     async def relieve(self) -> None:
         """
         Wait until no reader lags far behind.
         """
-        while self.flowing and any(inbox.begun and len(inbox.entries) >= BACKLOG for inbox in self._inboxes):
+        while self.flowing and any(inbox.full for inbox in self._inboxes):
             self._drained = anyio.Event()
             await self._drained.wait()
         self.full = False
@@ -114,58 +112,60 @@ class Broadcast:
         for inbox in self._inboxes:
             inbox.wake()
 
-    def join(self) -> EventReader:
+    def join(self, when_full: WhenFull = "block", buffer: int = BUFFER) -> EventReader:
         """
         Return a reader that begins with the first event.
         """
         # A reader that has come to a gap gets a copy of it: the log's own may still grow.
-        inbox = _Inbox([_copy(entry) if isinstance(entry, Gap) else entry for entry in self.log])
+        entries = [_copy(entry) if isinstance(entry, Gap) else entry for entry in self.log]
+        inbox = Inbox(entries, when_full, buffer, kept=self.replay)
         self._inboxes += (inbox,)
         return EventReader(self, inbox)
 
-    def leave(self, inbox: _Inbox) -> None:
+    def leave(self, inbox: Inbox) -> None:
         """
         Forget a reader.
         """
+        inbox.closed = True
+        inbox.wake()
         if inbox in self._inboxes:
             self._inboxes = tuple(other for other in self._inboxes if other is not inbox)
             self.drain()
 
 
-class _Inbox:
-    """
-    What one reader has not read yet.
-    """
-
-    __slots__ = ("begun", "entries", "signal")
-
-    def __init__(self, entries: list[Entry]) -> None:
-        self.entries = entries
-        self.signal: anyio.Event | None = None
-        self.begun = False
-
-    def wake(self) -> None:
-        """
-        Let the reader look again, if it waits.
-        """
-        if self.signal is not None:
-            self.signal.set()
-            self.signal = None
-
-
 class EventReader:
     """
     The events of a run, one after the other: ``async for event in run.events()``.
+
+    A reader that is read no more holds up a run unless it is gone: leave its ``async for``, or close it, also with
+    ``with run.events() as events``.
     """
 
-    __slots__ = ("_batch", "_begun", "_broadcast", "_inbox", "_maker")
+    __slots__ = ("_batch", "_begun", "_broadcast", "_inbox", "_maker", "_next", "_read")
 
-    def __init__(self, broadcast: Broadcast, inbox: _Inbox) -> None:
+    def __init__(self, broadcast: Broadcast, inbox: Inbox) -> None:
         self._broadcast = broadcast
         self._inbox = inbox
         self._maker = EventMaker(broadcast.run_id)
         self._batch: Iterator[WorkflowEvent] = iter(())
         self._begun = False
+        self._read = 0
+        self._next = 0
+        """The number of the event that would come next, if none were left out."""
+
+    @property
+    def waiting(self) -> int:
+        """
+        How many entries of the run's log wait to be read, each of which is an event or a few.
+        """
+        return self._inbox.waiting
+
+    @property
+    def dropped(self) -> int:
+        """
+        How many outputs were left out before the event that was read last: of so many the numbers are missing.
+        """
+        return self._next - self._read
 
     def __aiter__(self) -> EventReader:
         return self
@@ -175,21 +175,33 @@ class EventReader:
         inbox.begun = True
         while True:
             for event in self._batch:
+                self._read += 1
+                self._next = event.seq + 1
                 return event
             if not self._begun and self._broadcast.began:
                 self._begun = True
-                return self._maker.begin(self._broadcast.workflow_id, self._broadcast.began, self._broadcast.input)
-            if inbox.entries:
-                entries, inbox.entries = inbox.entries, []  # the hand-off: a swap
+                broadcast = self._broadcast
+                self._batch = iter((self._maker.begin(broadcast.workflow_id, broadcast.began, broadcast.input),))
+            elif inbox.waiting:
+                entries = inbox.take()
                 self._broadcast.drain()
                 maker = self._maker
                 self._batch = iter([event for entry in entries for event in maker.events_of(entry)])
-            elif self._broadcast.closed:
+            elif self._broadcast.closed or inbox.closed:
                 self.close()
                 raise StopAsyncIteration
             else:
-                signal = inbox.signal = anyio.Event()
-                await signal.wait()
+                await self._wait(inbox)
+
+    async def _wait(self, inbox: Inbox) -> None:
+        if inbox.signal is None:
+            inbox.signal = anyio.Event()
+        try:
+            await inbox.signal.wait()
+        except BaseException:  # whoever was reading may never come back
+            inbox.begun = False
+            self._broadcast.drain()
+            raise
 
     def close(self) -> None:
         """
@@ -197,11 +209,15 @@ class EventReader:
         """
         self._broadcast.leave(self._inbox)
 
+    def __enter__(self) -> EventReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __del__(self) -> None:
         self.close()
 
 
 def _copy(gap: Gap) -> Gap:
-    made = Gap()
-    made.count = gap.count
-    return made
+    return Gap(gap.count)

@@ -12,11 +12,12 @@ from typing import Any, Generic, Literal, TypeVar, cast
 import anyio
 import anyio.lowlevel
 
-from procession.errors import RunCancelled, RunError, TripwireError
+from procession.errors import InputError, RunCancelled, RunError, TripwireError
 from procession.messages.chunks import TripwireInfo
 from procession.runtime.broadcast import EventReader
 from procession.runtime.engine import Engine
 from procession.runtime.events import Note
+from procession.runtime.inbox import BUFFER, WhenFull
 from procession.runtime.records import StepsView
 from procession.runtime.state import RunState
 from procession.steps.event_loop import cancel_scope
@@ -229,13 +230,22 @@ class Run(Generic[In, Out]):
         assert self._result is not None
         return self._result
 
-    def events(self) -> EventReader:
+    def events(self, *, when_full: WhenFull = "block", buffer: int = BUFFER) -> EventReader:
         """
         Return the run's events from the first on: ``async for event in run.events()``.
 
-        Any number of readers may join at any time.  The run waits for a reader that lags more than 64 entries behind.
+        Any number of readers may join at any time.  Where one lags *buffer* entries behind, the run waits for it
+        (``when_full="block"``), or the oldest of the outputs that wait for it are left out, all but so many
+        (``"drop"``): their numbers are missing, and the reader's ``dropped`` counts them.
+
+        Raises ``InputError`` for a policy that there is not, and a buffer of none.
         """
-        reader = self.state.broadcast.join()
+        if when_full not in ("block", "drop") or buffer < 1:
+            raise InputError(
+                f"events(when_full={when_full!r}, buffer={buffer!r}) cannot be",
+                hint='when_full is "block" or "drop", buffer 1 or more',
+            )
+        reader = self.state.broadcast.join(when_full, buffer)
         self.state.listen()
         return reader
 
