@@ -48,7 +48,7 @@ async def end_aborted(state: LoopState, runtime: Runtime, unseen: bool) -> RunRe
     refresh_texts(state)
     if state.looked_at_whole or not began or state.pipelines.get(Hook.OUTPUT_RESULT) is None:
         return None
-    run = runtime.create_run(_RESULT_HOOKS, scope=scope, detail=False, replay=False, sparse=True)
+    run = runtime.create_run(_RESULT_HOOKS, scope=scope, detail=False, replay=False, sparse=True, durable=False)
     with anyio.move_on_after(scope.grace):
         return await run.start(state)
     _drop_answer(state)

@@ -182,8 +182,9 @@ class Call:
         given = self.options.get("abort_signal")  # or it ends with its stream, or by a later call on its thread
         state.stoppable = given is not None or state.emit is not None or self.options.get("thread") is not None
         run = self._driving = self.agent.runtime.create_run(
-            self.loop, scope=state.scope, detail=False, replay=False, sparse=True, cancellable=state.stoppable
-        )
+            self.loop, scope=state.scope, detail=False, replay=False, sparse=True, durable=False,
+            cancellable=state.stoppable,
+        )  # fmt: skip
         if self._cut is not None:
             self.abort(self._cut)
         state.cancels = native_cancels()

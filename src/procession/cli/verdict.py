@@ -103,7 +103,7 @@ class Judge:
         """
         Run the workflow on the message of *line*.
         """
-        run = self.runtime.create_run(self.workflow)
+        run = self.runtime.create_run(self.workflow, durable=False)
         result = await run.start(self._value(line))
         timings: dict[str, float] = {}
         ran: set[str] = set()

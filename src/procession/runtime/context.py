@@ -4,17 +4,20 @@ Context: what the engine hands to a step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NoReturn
 
-from procession.errors import MergeConflict
+from procession.errors import MergeConflict, ResumeError
 from procession.messages.chunks import Chunk
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
 from procession.steps.request_context import RequestContext
 from procession.steps.result import Bailed, Cancelled, Failed, Stop, Suspended
+from procession.steps.schema import schema_of
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend
 from procession.steps.step import SupportsStep
+from procession.workflows.plan import Leaf
 
 __all__ = ["Context"]
 
@@ -24,12 +27,13 @@ class Context:
     The concrete ``StepContext``; see there.
     """
 
-    __slots__ = ("_called", "_run", "input", "record")
+    __slots__ = ("_asked", "_called", "_run", "input", "record")
 
     def __init__(self, run: RunState, record: Record, input: Any) -> None:
         self._run = run
         self.record = record
         self.input = input
+        self._asked = 0
         self._called: dict[str, int] | None = None
 
     @property
@@ -150,12 +154,77 @@ class Context:
         self.record.stop = Cancelled(self.record.path, "the step asked for it")
         raise CancelRun
 
-    async def suspend(self, payload: Any = None, *, label: str | None = None) -> NoReturn:
+    async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
         """
-        Wait for an answer from outside: the run ends as suspended.
+        Wait for an answer from outside: the run ends as suspended.  Resumed, the step runs again from the top, and this
+        returns the answer, as the step's ``resume_type``.
+
+        Raises ``ResumeError`` where another step of the run waits under the same *label*, ``SchemaError`` where the
+        payload is not of the step's ``suspend_type``.
         """
-        self.record.stop = Suspended(self.record.path, payload, label)
+        run, record = self._run, self.record
+        number = self._asked
+        self._asked = number + 1
+        step = record.node.step if isinstance(record.node, Leaf) else None
+        answers = run.history.answers.get(record.path, ()) if run.history is not None else ()
+        if number < len(answers):
+            from procession.steps.codec import codec_of
+
+            codec = codec_of(step.resume_type if step is not None else None)
+            return codec.decode(answers[number], where=f"answer to step {record.id!r}", path=record.path)
+        if step is not None and step.suspend_type is not None and (schema := schema_of(step.suspend_type)) is not None:
+            payload = schema.validate(payload, where=f"question of step {record.id!r}", path=record.path)
+        if label is not None:
+            _refuse_label(run, label, record.path)
+        record.stop = Suspended(record.path, payload, label, number)
         raise Suspend(payload, label=label)
+
+    async def memoize(self, key: str, function: Callable[[], Any]) -> Any:
+        """
+        Call *function*, plain or async, once in the whole life of the run and return its result; later return the same.
+
+        *key* names it within the step.  The result is kept as the annotation of *function* says: it is of the kinds
+        that can be kept.
+
+        Raises ``UntypedValue`` where the result cannot be kept.
+        """
+        from procession.steps.codec import codec_of
+        from procession.workflows.typeflow import function_types
+
+        run, path = self._run, self.record.path
+        codec = codec_of(function_types(function)[1])
+        where = f"memo {key!r} of step {self.record.id!r}"
+        if (path, key) in run.memos:
+            return codec.decode(run.memos[path, key], where=where, path=path)
+        value = function()
+        if hasattr(type(value), "__await__"):
+            value = await value
+        tree = codec.encode(value, where=where, path=path)
+        if run.journal is not None:
+            await run.journal.memoized(path, key, tree)
+        run.memos[path, key] = tree
+        return value
+
+    @property
+    def idempotency_key(self) -> str:
+        """
+        The same for every time this step runs in this run: in another attempt, resumed, or after a crash.
+
+        A round of a loop and an item of a list have keys of their own, and so has a run that was forked.
+        """
+        return f"{self._run.run_id}:{self.record.path}"
+
+
+def _refuse_label(run: RunState, label: str, path: str) -> None:
+    for record in run.records.values():
+        stop = record.stop
+        if isinstance(stop, Suspended) and stop.label == label and stop.path == record.path != path:
+            raise ResumeError(
+                f"{path!r} and {record.path!r} both wait under the label {label!r}",
+                run_id=run.run_id,
+                waiting=(record.path, path),
+                hint="labels are unique within a run: add what tells them apart, such as the id of the item",
+            )
 
 
 def _refuse_race(run: RunState, key: str, value: Any, path: str) -> None:

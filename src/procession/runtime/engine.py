@@ -41,14 +41,16 @@ class LocalEngine:
         """
         if plan.check_in is not None:
             return self._checked(plan, value, run)
-        follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
+        follow = run.follow
+        if follow is None:
+            follow = walk_quietly if run.sparse and run.broadcast.quiet and not plan.keeps else walk
         return follow(plan.nodes, value, run, "")
 
     async def _checked(self, plan: Plan, value: Any, run: RunState) -> Any:
         check = plan.check_in
         assert check is not None
         try:
-            value = check.validate(value, where=plan.where)
+            value = run.init_data = check.validate(value, where=plan.where)
         except Exception as error:
             return conclude(run, Record(PlanNode(plan.id, plan.id), plan.id, 0.0), error)
-        return await walk(plan.nodes, value, run, "")
+        return await (run.follow or walk)(plan.nodes, value, run, "")

@@ -45,6 +45,10 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
     if policy is None:
         return await _attempt(node, run, record, value)
     delays = policy.delays(f"{run.run_id}:{path}")
+    if record.attempt > 1:  # attempts of before a restart count, those of a run that this was forked from do not
+        before = run.history.uncounted.get(path, 0) if run.history is not None else 0
+        for _ in range(record.attempt - 1 - before):
+            next(delays, None)
     while True:
         try:
             return await _attempt(node, run, record, value)
@@ -52,6 +56,8 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
             delay = next(delays, None)
             if delay is None or isinstance(error, SchemaError) or record.stop is not None:
                 raise
+            if run.journal is not None:
+                await run.journal.retried(record, error)
             record.attempt += 1
             payload = {"error": error, "delay": delay}
             run.append(Note("node.retrying", run.now(), path, node.id, record.attempt, payload))

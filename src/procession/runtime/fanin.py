@@ -62,6 +62,12 @@ async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk,
     path = prefix + node.key
     base = value if base is None else base
     record: Record | None = None
+    journal = run.journal if node.function is not None and not is_forkable(base) else None
+    if journal is not None and (known := run.records.get(path)) is not None and known.status == "success":
+        try:
+            return journal.recall(known, node, value)
+        except Exception as error:
+            return fail(run, node, path, error)
     if detail:
         record = run.records[path] = Record(node, path, run.now(), value)
         run.append(record)
@@ -74,6 +80,8 @@ async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk,
             output = _picked(node, value, run, prefix, path)
         if is_forkable(base):
             output = base.adopt(value, output, allow_drop=node.allow_drop)
+        if journal is not None and record is not None:
+            await journal.completed(run, record, output)
     except BaseException as error:
         return fail(run, node, path, error, record)
     return output if record is None else run.done(record, output)

@@ -46,6 +46,8 @@ async def run_loop(node: Loop, value: Any, run: RunState, prefix: str, walk: Wal
             if record is None and run.clock() + run.origin > run.breathe_at:  # else the steps of the body do so
                 await run.breathe()
             number += 1
+            if run.history is not None and f"{path}[{number}]" in run.history.begun:
+                continue  # it was asked before, and went on
             again = _ask(node, value, path, number)
             if again is not True and again is not False:
                 again = await _answer(node, again, path, number)
@@ -97,12 +99,17 @@ async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: W
         if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
             return value
     try:
-        seconds = await _seconds(node, value, run, path)
+        until = run.history.waking.get(path) if run.history is not None else None
+        seconds = await _seconds(node, value, run, path) if until is None else max(0.0, until - run.now())
         if detail:
             now = run.now()
             record = run.records[path] = NotedRecord(node, path, now, value, {"wakes_at": now + seconds})
             run.append(record)
+        if until is None and run.journal is not None:
+            await run.journal.sleeping(path, run.now() + seconds)
         await anyio.sleep(seconds)
+        if run.journal is not None and record is not None:
+            await run.journal.completed(run, record, None)
     except BaseException as error:
         return fail(run, node, path, error, record)
     return value if record is None else run.done(record, value)

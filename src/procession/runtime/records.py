@@ -1,7 +1,7 @@
 """
 Records: the whole state of a run is ``{path: Record}``.
 
-They are all that a journal would have to store; there is none yet.
+They are what a journal stores: ``runtime/durable``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Record:
         """
         What the record is about: ``step``, ``workflow``, ``map``, ``branch``, ``foreach``, ``loop``, ``sleep`` …
         """
-        return self.node.kind
+        return self.node.kind or getattr(self.node, "kept_kind", "workflow")  # a node that was read, or the whole run
 
     @property
     def error(self) -> Exception | None:

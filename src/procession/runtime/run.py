@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 import anyio
 import anyio.lowlevel
@@ -26,7 +26,7 @@ from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, S
 from procession.steps.scope import RequestScope
 from procession.workflows.plan import Plan
 
-__all__ = ["Run", "RunResult", "RunStatus", "RunStream"]
+__all__ = ["Run", "RunKeeper", "RunResult", "RunStatus", "RunStream"]
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -36,6 +36,30 @@ _CANCELLED = "the run was cancelled"
 _NO_SCOPE: AbstractContextManager[None] = nullcontext()
 
 RunStatus = Literal["success", "failed", "blocked", "cancelled", "suspended"]
+
+
+class RunKeeper(Protocol):
+    """
+    Writes runs down, and knows those that go on: ``runtime/durable/keeper.py``.
+    """
+
+    @property
+    def eager(self) -> bool:
+        """Whether a run is written down from its start."""
+        ...
+
+    @property
+    def live(self) -> dict[str, Any]:
+        """The runs that go on in this process, by id."""
+        ...
+
+    async def begin(self, run: Run[Any, Any], value: Any, /) -> None:
+        """Write down that *run* begins with *value*."""
+        ...
+
+    async def end(self, run: Run[Any, Any], output: Any, /, *, broken_off: bool = False) -> Any:
+        """Write down how *run* has ended, and return how."""
+        ...
 
 
 class RunResult(Generic[Out_co]):
@@ -115,13 +139,30 @@ class Run(Generic[In, Out]):
     """
 
     __slots__ = (
-        "_cancellable", "_cancelled", "_engine", "_finished", "_plan", "_result", "_scope", "_started", "state",
+        "_cancellable", "_cancelled", "_engine", "_finished", "_keeper", "_result", "_scope", "_started", "definition",
+        "plan", "resource_id", "state",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, state: RunState, engine: Engine, *, cancellable: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        state: RunState,
+        engine: Engine,
+        *,
+        definition: Any = None,
+        cancellable: bool = True,
+        keeper: RunKeeper | None = None,
+        resource_id: str | None = None,
+    ) -> None:
         self.state = state
         """The run from the inside."""
-        self._plan = plan
+        self.plan = plan
+        """What it walks."""
+        self.definition = definition
+        """The workflow, or whatever else it runs."""
+        self.resource_id = resource_id
+        """Whose run it is, where that is known."""
+        self._keeper = keeper
         self._engine = engine
         self._cancellable = cancellable
         self._scope: anyio.CancelScope | None = None
@@ -167,8 +208,12 @@ class Run(Generic[In, Out]):
         if self._started:
             raise RunError(f"run {self.id} was started before", hint="create_run() gives a new one")
         self._started = True
-        state, plan = self.state, self._plan
+        state, plan, keeper = self.state, self.plan, self._keeper
         state.init_data = value
+        if keeper is not None:
+            if keeper.eager or state.journal is not None:
+                await keeper.begin(self, value)
+            keeper.live[self.id] = self
         state.begin(plan.id)
         output: Any = None
         try:
@@ -180,19 +225,27 @@ class Run(Generic[In, Out]):
                 output = await self._engine.execute(plan, value, state)
             if state.scope.pending:
                 await state.scope.settle()
+            if scope is not None and scope.cancelled_caught:
+                state.scope.give_up()
+                output = Cancelled("", _CANCELLED)
         except BaseException:  # the task itself is being cancelled
             state.scope.give_up()
-            self._finish(Cancelled("", state.cancelled_because))
+            output = Cancelled("", state.cancelled_because)
+            if keeper is not None:
+                output = await keeper.end(self, output, broken_off=True)
+            self._finish(output)
             raise
         finally:
             self._scope = None
-        if scope is not None and scope.cancelled_caught:
-            state.scope.give_up()
-            return self._finish(Cancelled("", _CANCELLED))
+        if keeper is not None and (state.journal is not None or type(output) is Suspended):
+            output = await keeper.end(self, output)
         return self._finish(output)
 
     def _finish(self, output: Any) -> RunResult[Out]:
         state = self.state
+        keeper = self._keeper
+        if keeper is not None and keeper.live.get(state.run_id) is self:
+            del keeper.live[state.run_id]
         stop: Stop | None = None
         status: RunStatus = "success"
         kind: Literal["run.suspended", "run.finished"] = "run.finished"

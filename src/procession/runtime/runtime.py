@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from procession.errors import DefinitionError, RunError
 from procession.ids import new_id
 from procession.runtime.background import BackgroundGroup
+from procession.runtime.durable.keeper import Keeper
+from procession.runtime.durable.kept_runs import KeptRuns
 from procession.runtime.engine import Engine, LocalEngine
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
@@ -20,8 +22,12 @@ from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import GRACE, RequestScope
 from procession.steps.step import SupportsStep
-from procession.storage.base import JournalStore
+from procession.storage.base import JournalStore, RunRow
 from procession.storage.memory import InMemoryJournal
+
+if TYPE_CHECKING:
+    from procession.runtime.durable.journal import Journal
+    from procession.runtime.durable.rows import History
 
 __all__ = ["Runtime", "run", "run_sync"]
 
@@ -29,9 +35,9 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
-class Runtime:
+class Runtime(KeptRuns):
     """
-    Runs workflows.
+    Runs workflows.  With a *store* every run is written down as it goes, and can be taken up after a crash.
 
     *grace* is how many seconds what was cancelled is waited for; *engine* is what drives the runs.  *development* warns
     of what is right only by chance: hooks that block the event loop, and hooks that write to their processor.
@@ -51,7 +57,7 @@ class Runtime:
     ['written']
     """
 
-    __slots__ = ("_background", "background_limit", "development", "drain", "engine", "grace", "registry", "store")
+    __slots__ = ("_background", "background_limit", "development", "drain", "engine", "grace", "store")
 
     def __init__(
         self,
@@ -64,7 +70,7 @@ class Runtime:
         development: bool = False,
     ) -> None:
         """
-        Make a runtime; *store* is where suspended runs are kept, by default in memory.
+        Make a runtime; *store* is where runs are kept.  By default only suspended ones are, in memory.
 
         Raises ``DefinitionError`` for times and limits that cannot be.
         """
@@ -72,7 +78,9 @@ class Runtime:
             if value < least:
                 raise DefinitionError(f"Runtime has {name}={value!r}", hint=f"it is {least} or more")
         self.store: JournalStore = store if store is not None else InMemoryJournal()
-        """Where suspended runs are kept: in memory, unless something else was given."""
+        """Where runs are kept."""
+        self._keeper = Keeper(self.store, eager=store is not None)
+        self._used: dict[str, Any] = {}
         self.engine: Engine = engine if engine is not None else LocalEngine()
         self.grace = grace
         self.background_limit = background_limit
@@ -92,6 +100,7 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._background is not None:
+            self._keeper.closing = True
             await self._background.close(self.drain, self.grace)
 
     def _refuse_closed(self) -> None:
@@ -125,6 +134,8 @@ class Runtime:
         replay: bool = True,
         sparse: bool = False,
         cancellable: bool = True,
+        durable: bool | None = None,
+        resource_id: str | None = None,
     ) -> Run[In, Out]:
         """
         Return a run of *workflow* that has not started.
@@ -133,7 +144,9 @@ class Runtime:
         themselves is recorded only where it fails or blocks; with ``replay=False`` outputs are not kept for readers
         that join late.  *sparse* is for whoever shows the run to nobody: unless somebody listens when it starts, such
         as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.  With ``cancellable=False``
-        the run ends early only with the task that it runs in: it has no cancel scope of its own, and no ``cancel()``.
+        the run ends early only with the task that it runs in: it has no cancel scope of its own, and no ``cancel()``.  With
+        ``durable=False``, as with *sparse*, nothing of it is kept, whatever the store, and it cannot be resumed.
+        *resource_id* says whose run it is, for lists and for deletion.
 
         Raises ``DefinitionError`` where the workflow is not committed, ``RunError`` where the runtime is closed.
         """
@@ -160,7 +173,58 @@ class Runtime:
             grace=self.grace,
             reducers=plan.reducers,
         )
-        return Run(plan, state, self.engine, cancellable=cancellable)
+        keeper = None
+        if durable if durable is not None else not sparse:
+            keeper = self._keeper
+            self._use(plan.id, workflow)
+        return Run(
+            plan,
+            state,
+            self.engine,
+            definition=workflow,
+            cancellable=cancellable,
+            keeper=keeper,
+            resource_id=resource_id,
+        )
+
+    def _make(
+        self,
+        definition: Any,
+        row: RunRow,
+        history: History,
+        journal: Journal,
+        request_context: RequestContext | None,
+        init_data: Any,
+    ) -> Run[Any, Any]:
+        run = self.create_run(
+            definition, run_id=row.run_id, request_context=request_context, resource_id=row.resource_id
+        )
+        from procession.runtime.durable.holding import attach
+
+        attach(run.state, journal, history)
+        run.state.init_data = init_data
+        return run
+
+    def start(
+        self,
+        workflow: SupportsStep[In, Out],
+        value: In,
+        *,
+        run_id: str | None = None,
+        request_context: RequestContext | None = None,
+        resource_id: str | None = None,
+    ) -> Run[In, Out]:
+        """
+        Begin a run of *workflow* in the background of the open runtime and return it: ``await run.result()`` waits for it.
+
+        Where the runtime closes before the run has ended, the run is left for another process to restart, if there is a
+        store, else it is cancelled.
+
+        Raises ``RunError`` where the runtime is not open or has no room.
+        """
+        run = self.create_run(workflow, run_id=run_id, request_context=request_context, resource_id=resource_id)
+        self.background(run.start, value)
+        return run
 
     async def run(
         self,

@@ -5,7 +5,7 @@ RunState: a run from the inside, as the walk and its helpers see it.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 import anyio
@@ -23,7 +23,7 @@ from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
-__all__ = ["BESIDE", "BREATH", "Caller", "RunState", "Walk", "signal_of"]
+__all__ = ["BESIDE", "BREATH", "Caller", "Keeping", "Past", "RunState", "Walk", "signal_of"]
 
 BREATH = 0.010
 """Seconds after which a run that never waits lets others have their turn."""
@@ -33,6 +33,9 @@ BESIDE = "a branch beside it ended the run"
 
 _breath = [0.0]
 """When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
+
+
+_NOBODY: Set[str] = frozenset()
 
 
 class Walk(Protocol):
@@ -64,15 +67,67 @@ class Caller(Protocol):
         ...
 
 
+class Keeping(Protocol):
+    """
+    Writes down what a run completes, and reads it again: ``runtime/durable/journal.py``.
+    """
+
+    async def completed(self, run: RunState, record: Record, output: Any, base: Any = None) -> None:
+        """Write that *record* has given *output*; *base* is what a value that is forked was before."""
+        ...
+
+    def recall(self, record: Record, node: PlanNode, value: Any) -> Any:
+        """Return the output of a *record* that is done, which *node* gave when it was given *value*."""
+        ...
+
+    async def retried(self, record: Record, error: Exception) -> None:
+        """Write that an attempt failed and another follows."""
+        ...
+
+    async def sleeping(self, path: str, until: float) -> None:
+        """Write when a pause is over, in seconds since the epoch."""
+        ...
+
+    async def memoized(self, path: str, key: str, tree: Any) -> None:
+        """Write what was memoized."""
+        ...
+
+
+class Past(Protocol):
+    """
+    What a run goes on from: ``runtime/durable/rows.py``.
+    """
+
+    @property
+    def answers(self) -> Mapping[str, Sequence[Any]]:
+        """The answers that each step was given, in order, as the journal has them."""
+        ...
+
+    @property
+    def waking(self) -> Mapping[str, float]:
+        """When each pause is over, in seconds since the epoch."""
+        ...
+
+    @property
+    def uncounted(self) -> Mapping[str, int]:
+        """How many attempts of a step were made by the run that this one was forked from."""
+        ...
+
+    @property
+    def begun(self) -> Set[str]:
+        """The rounds and items in which something was completed."""
+        ...
+
+
 class RunState:
     """
     What one run keeps while it goes on.  Steps of the ``inline`` form are given it as their :class:`InlineRun`.
     """
 
     __slots__ = (
-        "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "forks", "grace",
-        "init_data", "origin", "records", "reducers", "replaying", "request_context", "run_id", "scope", "sparse",
-        "state", "writers",
+        "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
+        "forks", "grace", "history", "init_data", "journal", "memos", "origin", "records", "reducers", "replaying",
+        "request_context", "run_id", "scope", "sparse", "state", "woken", "writers",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +158,16 @@ class RunState:
         self.clock = clock
         self.origin = origin = time.time() - clock()
         self.records: Records = {}
+        self.journal: Keeping | None = None
+        """Where it is written down what the run completes, if anywhere."""
+        self.history: Past | None = None
+        """What the run goes on from, where it was begun before."""
+        self.follow: Walk | None = None
+        """How the plan is walked, where that is not for the engine to say."""
+        self.woken: Set[str] = _NOBODY
+        """The paths of the steps that have an answer to go on from: the others go on waiting."""
+        self.memos: dict[tuple[str, str], Any] = {}
+        """What steps have memoized, by path and key, as the journal has it."""
         self.replaying = False
         """Whether ``records`` was loaded, so that what is done in it is not done again."""
         self.broadcast = broadcast = Broadcast(run_id, replay=replay)
@@ -213,6 +278,12 @@ class RunState:
         if type(output) in STOPS:
             raise signal_of(output)
         return output
+
+    def written_by(self, path: str) -> Mapping[str, Sequence[Any]]:
+        """
+        Return what the step at *path* has set in the shared state, by key.
+        """
+        return {key: [self.state[key]] for key, writer in self.writers.items() if writer == path}
 
     def done(self, record: Record, output: Any) -> Any:
         """

@@ -40,7 +40,7 @@ from procession.workflows.plan import (
     PlanNode,
 )
 
-__all__ = ["call", "plan_of", "walk", "walk_quietly"]
+__all__ = ["call", "call_with", "plan_of", "walk", "walk_quietly"]
 
 
 async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str = "") -> Any:
@@ -142,6 +142,16 @@ async def call(
     return _left(plan, await _entered(plan, value, run, path, walk if detail or plan.keeps else walk_quietly))
 
 
+async def call_with(
+    follow: Walk, run: RunState, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None
+) -> Any:
+    """
+    Do what :func:`call` does with another walk.
+    """
+    plan = plan_of(definition, only)
+    return _left(plan, await _entered(plan, value, run, path, follow))
+
+
 _steps: dict[int, tuple[Step[Any, Any], Plan]] = {}
 
 
@@ -223,7 +233,8 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     known = run.records.get(path) if run.replaying else None
     chosen: list[Arm] = []
     if known is not None and known.status == "success":  # decided before the run was suspended
-        chosen += [arm for arm in node.arms if arm.id in known.output]
+        decided = known.output if run.journal is None else run.journal.recall(known, node, value)
+        chosen += [arm for arm in node.arms if arm.id in decided]
     else:
         asking = ""
         try:
@@ -261,6 +272,11 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
             record.status = "success"
             record.ended = record.started
             run.append(record)
+            if run.journal is not None:
+                try:
+                    await run.journal.completed(run, record, record.output)
+                except Exception as error:
+                    return fail(run, node, path, error)
     if not chosen:
         return await run_map(node.map, value, run, prefix, walk, detail) if node.map is not None else value
     forkable = is_forkable(value)

@@ -110,6 +110,8 @@ class Suspended(Stop):
     status: ClassVar[Status] = "suspended"
     payload: Any = None
     label: str | None = None
+    number: int = 0
+    """Which of the questions of its step it is, from 0."""
 
     @property
     def rank(self) -> int:

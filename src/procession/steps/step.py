@@ -129,7 +129,16 @@ class StepContext(Protocol[In_co]):
         ...
 
     async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
-        """End the run as suspended, with *payload* as its question; no run can be resumed yet."""
+        """Wait for an answer: the run ends as suspended; resumed, the step runs again and this returns the answer."""
+        ...
+
+    async def memoize(self, key: str, function: Callable[[], Any]) -> Any:
+        """Call *function*, plain or async, once in the whole life of the run; later give what it gave then."""
+        ...
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every time this step runs in this run, whatever happens: for services that take such a key."""
         ...
 
 
@@ -199,6 +208,10 @@ class Step(Value, Generic[In_contra, Out_co], kw_only=True):
     input_type: Any = None
     output_type: Any = None
     description: str = ""
+    resume_type: Any = None
+    """The annotation of the answers that it waits for; they must fit it strictly."""
+    suspend_type: Any = None
+    """The annotation of the questions that it asks."""
     retry: RetryPolicy | None = None
     timeout: float | None = None
     """Seconds that one attempt may take."""
@@ -249,6 +262,8 @@ def step(
     retry: RetryPolicy | None = None,
     timeout: float | None = None,
     blocking: bool = False,
+    resume_type: Any = None,
+    suspend_type: Any = None,
     description: str | None = None,
 ) -> _StepDecorator: ...
 def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -256,7 +271,8 @@ def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     Make a step of a function that takes a :class:`StepContext`.
 
     The function's name, or *id*, names the step; the annotations of the context's input and of the result are its
-    schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.
+    schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.  A step that suspends says
+    in *suspend_type* what it asks and in *resume_type* what the answer must be.
 
     Raises ``DefinitionError`` for a function that yields.
 

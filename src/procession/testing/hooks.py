@@ -141,7 +141,7 @@ async def run_hook(
             payload = await _stream(workflow, held, scope, arguments, chunks)
         else:
             payload = _payload(wanted, held, arguments)
-            result = await Runtime().create_run(workflow, scope=scope).start(payload)
+            result = await Runtime().create_run(workflow, scope=scope, durable=False).start(payload)
             tripwire = result.tripwire
             if result.error is not None:
                 raise result.error

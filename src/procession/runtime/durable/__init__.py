@@ -1,0 +1,3 @@
+"""
+Durable runs: what a run writes down, and how it goes on from that.
+"""

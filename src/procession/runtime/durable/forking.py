@@ -1,0 +1,189 @@
+"""
+Forking: what of a run stays true for another one that goes its own way from some step on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from procession.errors import ResumeError, RunError
+from procession.ids import new_id
+from procession.runtime.durable.going_on import Revive, row_of
+from procession.runtime.durable.holding import LEASE, graph_of
+from procession.runtime.durable.journal import Journal
+from procession.runtime.durable.keeper import Keeper
+from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, STOPPED, read_rows, to_json
+from procession.runtime.durable.shapes import codec_for, encode_value
+from procession.runtime.durable.targets import leaf_at
+from procession.runtime.run import Run
+from procession.runtime.walk import plan_of
+from procession.steps.codec import codec_of
+from procession.storage.base import JournalRow
+from procession.workflows.plan import Choice, Dag, Each, Fork, Loop, Nested, Plan, PlanNode
+
+__all__ = ["fork_run", "kept_rows"]
+
+
+def kept_rows(plan: Plan, rows: Sequence[JournalRow], at: str | None) -> list[JournalRow]:
+    """
+    Return the *rows* of a run that hold for one forked *at* a path: all but those of that step and what follows it.
+
+    Without *at* all that was completed is kept, so that the new run begins where the old one stopped.
+
+    Raises ``ResumeError`` where the plan has no such step.
+    """
+    if at is not None:
+        after = _Cut(at)
+        if not after.sequence(plan.nodes, ""):
+            raise ResumeError(f"workflow {plan.id!r} has no step at {at!r}", hint=f"its steps: {', '.join(after.seen)}")
+        rows = [row for row in rows if not after.covers(row.path)]
+    done = {row.path for row in rows if row.kind == COMPLETED}
+    kept: list[JournalRow] = []
+    for row in rows:
+        if row.kind in (COMPLETED, ANSWERED, MEMOIZED) and row.path in done:
+            kept.append(row)
+        elif row.kind in (STOPPED, RETRIED) and row.path not in done:
+            kept.append(row.replace(kind=RETRIED, data=to_json({**json.loads(row.data or "{}"), "uncounted": True})))
+    return kept
+
+
+async def fork_run(
+    keeper: Keeper,
+    run_id: str,
+    at: str | None,
+    revive: Revive,
+    definition: Callable[[str], Any],
+    *,
+    outputs: Mapping[str, Any],
+    new_run_id: str | None,
+) -> Run[Any, Any]:
+    """
+    Write down a new run that goes its own way from *at* on, and return it.
+    """
+    row = await row_of(keeper, run_id)
+    workflow = definition(row.owner)
+    plan = plan_of(workflow, None)
+    rows = kept_rows(plan, await keeper.store.entries(run_id), at)
+    for path, value in outputs.items():
+        rows = _replaced(plan, rows, path, value)
+    made_id, token = new_run_id or new_id(), new_id()
+    graph = graph_of(workflow)
+    made = row.replace(
+        run_id=made_id,
+        status="running",
+        data=to_json({"input": json.loads(row.data or "{}").get("input")}),
+        graph_hash=graph[0] if graph is not None else "",
+        parent_run_id=run_id,
+        forked_at=at,
+    )
+    if not await keeper.store.add(made, token=token, seconds=LEASE):
+        raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
+    rows = [each.replace(seq=seq) for seq, each in enumerate(rows)]
+    journal = Journal(keeper.store, made_id, token, seq=len(rows))
+    await journal.write(*rows)
+    return revive(made, read_rows(rows), journal)
+
+
+def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list[JournalRow]:
+    """
+    Return *rows* in which the output at *path* is *value*.
+    """
+    for index, row in enumerate(rows):
+        if row.path == path and row.kind == COMPLETED:
+            leaf = leaf_at(plan, path)
+            codec = codec_for(leaf) if leaf is not None else codec_of(None)
+            data = json.loads(row.data or "{}")
+            data |= encode_value(codec, value, None, where=f"output of {path!r}", path=path)
+            return [*rows[:index], row.replace(data=to_json(data)), *rows[index + 1 :]]
+    raise ResumeError(
+        f"{path!r} has no output before the fork that could be replaced",
+        hint=f"those that have one: {', '.join(row.path for row in rows if row.kind == COMPLETED)}",
+    )
+
+
+class _Cut:
+    """
+    The paths that no longer hold, once the step at *at* is to run again.
+    """
+
+    def __init__(self, at: str) -> None:
+        self.at = at
+        self.gone: list[str] = []
+        self.rounds: list[tuple[str, int]] = []
+        """Loops, and the first of their rounds that does not hold."""
+        self.seen: list[str] = []
+
+    def covers(self, path: str) -> bool:
+        if any(path == each or path.startswith((each + "/", each + "[")) for each in self.gone):
+            return True
+        return any(
+            path.startswith(loop + "[") and int(path[len(loop) + 1 :].partition("]")[0]) >= first
+            for loop, first in self.rounds
+        )
+
+    def sequence(self, nodes: Sequence[PlanNode], prefix: str) -> bool:
+        """
+        Note what is gone in nodes that follow each other; return whether the step is among them.
+        """
+        found = False
+        for node in nodes:
+            if found:
+                self.drop(node, prefix)
+            else:
+                found = self.node(node, prefix)
+        return found
+
+    def node(self, node: PlanNode, prefix: str) -> bool:
+        path = prefix + node.key
+        self.seen.append(path)
+        if path == self.at and path != prefix:
+            self.drop(node, prefix)
+            return True
+        match node:
+            case Nested():
+                return self.sequence(node.plan.nodes, path + "/")
+            case Fork() | Choice():
+                found = any([self.sequence(arm.nodes, prefix) for arm in node.arms])
+                if found and node.map is not None:
+                    self.gone.append(prefix + node.map.key)
+                elif not found and node.map is not None and prefix + node.map.key == self.at:
+                    self.gone.append(self.at)
+                    return True
+                return found
+            case Dag():
+                return self.graph(node, prefix)
+            case Each() | Loop() if self.at.startswith(path + "["):
+                end = self.at.index("]", len(path)) + 1
+                inner = self.at[:end]
+                if isinstance(node, Loop):
+                    self.rounds.append((path, int(inner[len(path) + 1 : -1]) + 1))
+                if self.at == inner:
+                    self.gone.append(inner)
+                    return True
+                return self.sequence(node.body, inner)
+            case _:
+                return False
+
+    def graph(self, node: Dag, prefix: str) -> bool:
+        hit = [index for index, item in enumerate(node.items) if self.sequence(item.nodes, prefix)]
+        for index in hit:  # grows while it is read
+            hit += [fed for fed in node.items[index].feeds if fed not in hit]
+        for index in hit[1:]:
+            for inner in node.items[index].nodes:
+                self.drop(inner, prefix)
+        return bool(hit)
+
+    def drop(self, node: PlanNode, prefix: str) -> None:
+        self.gone.append(prefix + node.key)
+        if isinstance(node, Fork | Choice):
+            for arm in node.arms:
+                for inner in arm.nodes:
+                    self.drop(inner, prefix)
+            if node.map is not None:
+                self.gone.append(prefix + node.map.key)
+        elif isinstance(node, Dag):
+            for item in node.items:
+                for inner in item.nodes:
+                    self.drop(inner, prefix)

@@ -1,0 +1,242 @@
+"""
+Going on: runs that are taken up again, after an answer, after a crash, or from an earlier place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+import anyio
+
+from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunNotFound
+from procession.ids import new_id
+from procession.runtime.durable.holding import LEASE, graph_of
+from procession.runtime.durable.journal import Journal
+from procession.runtime.durable.keeper import Keeper, Kept
+from procession.runtime.durable.rows import History, read_rows, to_json
+from procession.runtime.durable.targets import answer_tree, choose, leaf_at
+from procession.runtime.run import Run
+from procession.runtime.walk import plan_of
+from procession.steps.result import Suspended
+from procession.storage.base import FINAL, JournalRow, RunRow, RunStatus
+
+__all__ = ["Revive", "Taken", "answer_run", "cancel_run", "restart_run", "row_of"]
+
+
+_SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
+_BROKEN_OFF: tuple[RunStatus, ...] = ("running", "pending")
+_NOT_ENDED: tuple[RunStatus, ...] = ("suspended", "running", "pending")
+
+
+class Revive(Protocol):
+    """
+    Makes the run that goes on: ``Runtime``.
+    """
+
+    def __call__(self, row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
+        """Return a run that goes on from *history*."""
+        ...
+
+
+async def row_of(keeper: Keeper, run_id: str) -> RunRow:
+    """
+    Return what the store keeps of a workflow's run.
+
+    Raises ``RunNotFound``.
+    """
+    row = await keeper.store.row(run_id)
+    if row is None:
+        raise RunNotFound(
+            f"no run {run_id!r} is in the store",
+            hint="runs are kept from their start where Runtime(store) was given one, else once they are suspended",
+        )
+    if row.kind != "workflow":
+        raise RunNotFound(
+            f"run {run_id!r} is one of agent {row.owner!r}", hint="resume it by its agent: agent.resume()"
+        )
+    return row
+
+
+class Taken:
+    """
+    A run that was claimed, with all that is written down of it.
+    """
+
+    __slots__ = ("history", "journal", "keeper", "row", "rows")
+
+    def __init__(self, keeper: Keeper, row: RunRow, rows: Sequence[JournalRow], journal: Journal) -> None:
+        self.keeper = keeper
+        self.row = row
+        self.rows = rows
+        self.journal = journal
+        self.history = read_rows(rows)
+
+    async def give_back(self) -> None:
+        """
+        Let others have it, as it is.
+        """
+        with anyio.CancelScope(shield=True):
+            await self.journal.let_go()
+
+
+async def take(keeper: Keeper, run_id: str, of: Collection[RunStatus], verb: str) -> Taken:
+    """
+    Claim a run that is in one of the states *of*.
+
+    Raises ``RunAlreadyClaimed`` where somebody else holds it or has brought it to its end, ``ResumeError`` where it is
+    in another state.
+    """
+    row = await row_of(keeper, run_id)
+    if row.status in FINAL:
+        raise RunAlreadyClaimed(
+            f"run {run_id} has ended: {row.status}",
+            hint="what has ended stays so; runtime.fork(run_id, at=...) goes another way",
+        )
+    if row.status not in of:
+        if row.claimed:
+            raise RunAlreadyClaimed(f"run {run_id} is {row.status}, held by somebody else")
+        other = "restart" if verb == "resumed" else "resume"
+        raise ResumeError(
+            f"run {run_id} is {row.status} and cannot be {verb}", run_id=run_id, hint=f"runtime.{other}(run_id)"
+        )
+    token = new_id()
+    found = await keeper.store.claim(run_id, token, LEASE, of=of)
+    if found is None:
+        raise RunAlreadyClaimed(f"run {run_id} is held by somebody else, or has been {verb} by them")
+    journal = Journal(keeper.store, run_id, token)
+    try:
+        taken = Taken(keeper, found, await keeper.store.entries(run_id), journal)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await journal.let_go()
+        raise
+    journal.follow(taken.history.next_seq)
+    return taken
+
+
+def refuse_change(row: RunRow, stored: str | None, definition: Any, accepted: Collection[str]) -> None:
+    """
+    Raise ``GraphChanged`` where *definition* is not what the run was begun with, but for the paths *accepted*.
+    """
+    graph = graph_of(definition)
+    if graph is None or not row.graph_hash or graph[0] == row.graph_hash:
+        return
+    from procession.workflows.difference import differences
+    from procession.workflows.spec import GraphSpec
+
+    if stored is None:
+        found, unknown = [], ["the graph it was begun with is not in the store"]
+    else:
+        found, unknown = list(differences(GraphSpec.from_dict(json.loads(stored)), graph[1])), []
+    refused = [each.text for each in found if each.path not in accepted] + unknown
+    if not refused and (found or accepted):
+        return
+    raise GraphChanged(
+        f"workflow {row.owner!r} has changed since run {row.run_id} was begun: {'; '.join(refused) or 'its hash differs'}",
+        differences=refused,
+        hint="let the old code bring the run to its end, fork() it, or insist: accept_changes=[the paths named]",
+    )
+
+
+async def answer_run(
+    keeper: Keeper,
+    run_id: str,
+    answer: Any,
+    revive: Revive,
+    definition: Callable[[str], Any],
+    *,
+    step: str | None,
+    label: str | None,
+    accept_changes: Collection[str],
+) -> Run[Any, Any]:
+    """
+    Give a suspended run its answer, in the journal, and return the run that goes on.
+    """
+    await _until_suspended(keeper, run_id, step, label)
+    taken = await take(keeper, run_id, _SUSPENDED, "resumed")
+    try:
+        workflow = definition(taken.row.owner)
+        refuse_change(taken.row, await keeper.store.graph(taken.row.graph_hash), workflow, accept_changes)
+        path = choose(run_id, taken.history.open, step, label)
+        stop = taken.history.open[path]
+        tree = answer_tree(answer, leaf_at(plan_of(workflow, None), path), path)
+        row = taken.journal.answer(path, stop.number, tree, stop.label)
+        if not await keeper.store.write(run_id, taken.journal.token, [row], status="running"):
+            raise taken.journal.gone()
+    except BaseException:
+        await taken.give_back()
+        raise
+    taken.history.answers.setdefault(path, []).append(tree)
+    return revive(taken.row, taken.history, taken.journal)
+
+
+async def _until_suspended(keeper: Keeper, run_id: str, step: str | None, label: str | None) -> None:
+    """
+    Wait while the run goes on in this process and the step that is meant waits already: its siblings may take their time.
+
+    Raises ``RunAlreadyClaimed`` where what is meant does not wait there.
+    """
+    while (live := keeper.live.get(run_id)) is not None:
+        open = _open_in(live)
+        try:
+            choose(run_id, open, step, label)
+        except ResumeError as error:
+            if open and step is None and label is None:
+                raise
+            raise RunAlreadyClaimed(f"run {run_id} goes on, and what is meant does not wait in it") from error
+        await live.result()
+
+
+def _open_in(run: Kept) -> dict[str, Suspended]:
+    state = run.state
+    return {
+        path: record.stop
+        for path, record in state.records.items()
+        if isinstance(record.stop, Suspended) and record.stop.path == path and path not in state.woken
+    }
+
+
+async def restart_run(
+    keeper: Keeper,
+    run_id: str,
+    revive: Revive,
+    definition: Callable[[str], Any],
+    *,
+    accept_changes: Collection[str],
+) -> Run[Any, Any]:
+    """
+    Take up a run whose process died, and return the run that goes on.
+    """
+    if run_id in keeper.live:
+        raise RunAlreadyClaimed(f"run {run_id} goes on in this process")
+    taken = await take(keeper, run_id, _BROKEN_OFF, "restarted")
+    try:
+        workflow = definition(taken.row.owner)
+        refuse_change(taken.row, await keeper.store.graph(taken.row.graph_hash), workflow, accept_changes)
+    except BaseException:
+        await taken.give_back()
+        raise
+    return revive(taken.row, taken.history, taken.journal)
+
+
+async def cancel_run(keeper: Keeper, run_id: str) -> bool:
+    """
+    Cancel a run wherever it is; ``False`` where it has ended.
+    """
+    live = keeper.live.get(run_id)
+    if live is not None:
+        live.cancel()
+        await live.result()
+        return True
+    row = await row_of(keeper, run_id)
+    if row.status in FINAL:
+        return False
+    try:
+        taken = await take(keeper, run_id, _NOT_ENDED, "cancelled")
+    except RunAlreadyClaimed:
+        return await keeper.store.request_cancel(run_id)
+    stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
+    await taken.journal.end("cancelled", to_json({**json.loads(row.data or "{}"), "stop": stop}), [])
+    return True

@@ -1,0 +1,218 @@
+"""
+Holding: what is written down of a run when it begins and when it ends, and whose it is in between.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
+
+import anyio
+
+from procession.errors import ProcessionError, RunError, SchemaError
+from procession.ids import new_id
+from procession.runtime.durable.journal import Journal
+from procession.runtime.durable.keeper import Keeper, Kept
+from procession.runtime.durable.rows import History, error_data, stop_data, to_json
+from procession.runtime.durable.shapes import decode_value, encode_output, encode_value
+from procession.runtime.durable.walk import call_durably, walk_durably
+from procession.runtime.records import Record
+from procession.runtime.state import RunState
+from procession.steps.codec import codec_of
+from procession.steps.own_task import OwnTask
+from procession.steps.result import Bailed, Failed, Stop, Suspended
+from procession.storage.base import RunRow, RunStatus
+from procession.workflows.plan import PlanNode
+
+if TYPE_CHECKING:
+    from procession.workflows.spec import GraphSpec
+
+__all__ = ["LEASE", "attach", "begin", "decode_input", "end", "graph_of"]
+
+LEASE = 30.0
+"""Seconds after which a run is free again whose holder died; a living one prolongs its claim three times as often."""
+
+_RUNNING: tuple[RunStatus] = ("running",)
+
+POLL = 1.0
+"""Seconds after which whoever holds a run looks whether it is to be cancelled."""
+
+
+@lru_cache(maxsize=256)
+def graph_of(definition: Any) -> tuple[str, GraphSpec] | None:
+    """
+    Return the hash of *definition* and what it is as data, or ``None`` where it is a single step.
+    """
+    from procession.workflows.describe import graph_spec
+
+    if not hasattr(definition, "plans"):
+        return None
+    spec = graph_spec(definition)
+    return spec.graph_hash, spec
+
+
+async def begin(keeper: Keeper, run: Kept, value: Any) -> None:
+    """
+    Write down that *run* begins with *value*, and hold it.
+
+    Raises ``RunError`` where its id is used already, ``UntypedValue`` where the value cannot be kept.
+    """
+    state, plan = run.state, run.plan
+    if state.journal is None:
+        if plan.check_in is not None:
+            try:
+                value = plan.check_in.validate(value, where=plan.where)
+            except SchemaError:
+                return  # the run fails of this before its first step: there is nothing to keep
+        await _add(keeper, run, value, status="running")
+    keeper.holders[state.run_id] = OwnTask(lambda: _hold(keeper, run))
+
+
+async def _add(keeper: Keeper, run: Kept, value: Any, *, status: RunStatus) -> Journal:
+    state = run.state
+    graph = graph_of(run.definition)
+    graph_hash = graph[0] if graph is not None else ""
+    if graph is not None and graph_hash not in keeper.graphs:
+        await keeper.store.save_graph(graph_hash, graph[1].to_json())
+        keeper.graphs.add(graph_hash)
+    row = RunRow(
+        run_id=state.run_id,
+        owner=run.plan.id,
+        kind="workflow",
+        status=status,
+        data=to_json({"input": encode_input(run, value)}),
+        graph_hash=graph_hash,
+        resource_id=run.resource_id,
+    )
+    token = new_id()
+    if not await keeper.store.add(row, token=token, seconds=LEASE):
+        raise RunError(
+            f"the store has a run {state.run_id!r} already",
+            hint="give another run_id=, or go on with that one: runtime.get(run_id) tells how it stands",
+        )
+    journal = Journal(keeper.store, state.run_id, token)
+    attach(state, journal, None)
+    return journal
+
+
+async def _hold(keeper: Keeper, run: Kept) -> None:
+    """
+    Prolong the claim of a run while it goes on, and cancel the run where that is asked for or the claim is lost.
+    """
+    journal = cast("Journal", run.state.journal)
+    since = 0.0
+    while True:
+        await anyio.sleep(POLL)
+        since += POLL
+        try:
+            if since < LEASE / 3:
+                row = await keeper.store.row(run.state.run_id)
+            else:
+                row = await keeper.store.claim(run.state.run_id, journal.token, LEASE, of=_RUNNING)
+                since = 0.0
+        except ProcessionError:
+            continue  # the next write says so where the run must know it
+        if row is None:
+            journal.lost = True
+        if row is None or row.cancel_requested:
+            run.cancel()
+            return
+
+
+async def end(keeper: Keeper, run: Kept, output: Any, *, broken_off: bool = False) -> Any:
+    """
+    Write down how *run* has ended, and return how: what could not be written is a failure.
+
+    A run that was *broken off* while its runtime was closed is given back instead, to be taken up again.
+    """
+    state = run.state
+    holder = keeper.holders.pop(state.run_id, None)
+    with anyio.CancelScope(shield=True):
+        if holder is not None:
+            holder.cancel()
+            await holder.wait()
+        journal = cast("Journal | None", state.journal)
+        try:
+            if journal is not None and journal.lost:
+                raise journal.gone()
+            if broken_off and keeper.closing and journal is not None:
+                await journal.let_go()
+            elif journal is not None:
+                await _settle(run, journal, output)
+            elif isinstance(output, Suspended):
+                await _settle(run, await _add(keeper, run, state.init_data, status="running"), output, late=True)
+        except Exception as error:
+            return Failed("", error)
+    return output
+
+
+async def _settle(run: Kept, journal: Journal, output: Any, *, late: bool = False) -> None:
+    state = run.state
+    suspended = isinstance(output, Suspended)
+    status = cast("RunStatus", output.status) if _is_stopped(output) else "success"
+    try:
+        rows = journal.everything(state) if late else []
+        rows += journal.ends(state, suspended=suspended)
+        data = outcome(run, output)
+    except ProcessionError as error:  # a value that cannot be kept
+        failed = Failed("", error)
+        await journal.end("failed", outcome(run, failed), journal.ends(state, suspended=False))
+        raise
+    await journal.end(status, data, rows)
+
+
+def attach(state: RunState, journal: Journal, history: History | None) -> None:
+    """
+    Let the run of *state* be written down in *journal*, and go on from *history*.
+    """
+    state.journal = journal
+    state.follow = walk_durably
+    state.caller = call_durably
+    state.replaying = True
+    if history is not None:
+        state.history = history
+        state.records = history.records
+        state.memos = history.memos
+        state.woken = frozenset(history.answered)
+        journal.known(history.open)
+
+
+def encode_input(run: Kept, value: Any) -> Any:
+    """
+    Return the input of a run as JSON knows it.
+    """
+    kind = getattr(run.definition, "input_type", None)
+    return encode_value(codec_of(kind), value, None, where=f"input of {run.plan.id!r}", path="")
+
+
+def decode_input(definition: Any, row: RunRow) -> Any:
+    """
+    Return the input of the run that *row* is about.
+    """
+    kept = json.loads(row.data or "{}").get("input") or {}
+    codec = codec_of(getattr(definition, "input_type", None))
+    return decode_value(codec, kept, None, where=f"kept input of {row.owner!r}", path="")
+
+
+def outcome(run: Kept, output: Any) -> str:
+    """
+    Return what is kept of a run as a whole, once it has ended in *output*.
+    """
+    data: dict[str, Any] = {"input": encode_input(run, run.state.init_data)}
+    if _is_stopped(output):
+        record = Record(PlanNode(run.plan.id, ""), output.path, 0.0)
+        data["stop"] = stop_data(record, output)
+        if isinstance(output, Failed):
+            data["error"] = error_data(output.error)
+    else:
+        value = output.value if isinstance(output, Bailed) else output
+        data["output"] = encode_output(run.plan, value)
+    return to_json(data)
+
+
+def _is_stopped(output: Any) -> TypeGuard[Stop]:
+    """
+    Whether a run that came to *output* has none; one that bailed has.
+    """
+    return isinstance(output, Stop) and not isinstance(output, Bailed)

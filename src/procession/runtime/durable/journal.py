@@ -1,0 +1,224 @@
+"""
+Journal: what a run writes down while it goes on, in the name of whoever holds it (D30).
+
+Every completion is written before anything that depends on it begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from procession.errors import RunAlreadyClaimed
+from procession.runtime.durable.rows import (
+    ANSWERED,
+    COMPLETED,
+    MEMOIZED,
+    RETRIED,
+    SLEEPING,
+    STOPPED,
+    SUSPENDED,
+    error_data,
+    stop_data,
+    to_json,
+)
+from procession.runtime.durable.shapes import codec_for, decode_value, encode_value
+from procession.runtime.fanin import is_forkable
+from procession.runtime.records import Record
+from procession.runtime.state import RunState
+from procession.steps.codec import codec_of
+from procession.steps.result import Suspended
+from procession.storage.base import JournalRow, JournalStore, RunStatus
+from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode
+
+__all__ = ["Journal"]
+
+
+class Journal:
+    """
+    The journal of one run.
+    """
+
+    __slots__ = ("_open", "_seq", "_store", "lost", "run_id", "token")
+
+    def __init__(self, store: JournalStore, run_id: str, token: str, *, seq: int = 0) -> None:
+        self._store = store
+        self._seq = seq
+        self._open: set[tuple[str, int]] = set()
+        self.run_id = run_id
+        self.token = token
+        self.lost = False
+        """Whether somebody else holds the run by now."""
+
+    def follow(self, seq: int) -> None:
+        """
+        Go on counting from *seq*.
+        """
+        self._seq = seq
+
+    def row(self, kind: str, path: str, attempt: int, data: dict[str, Any]) -> JournalRow:
+        """
+        Return the next row.
+        """
+        seq = self._seq
+        self._seq = seq + 1
+        return JournalRow(seq=seq, kind=kind, path=path, attempt=attempt, data=to_json(data))
+
+    async def write(self, *rows: JournalRow) -> None:
+        """
+        Write *rows* and return once they are kept.
+
+        Raises ``RunAlreadyClaimed`` where somebody else holds the run by now, ``StoreError`` where they cannot be kept.
+        """
+        if not await self._store.write(self.run_id, self.token, rows):
+            raise self.gone()
+
+    def gone(self) -> RunAlreadyClaimed:
+        """
+        Note that somebody else holds the run, and return the error that says so.
+        """
+        self.lost = True
+        return RunAlreadyClaimed(
+            f"run {self.run_id} is held by somebody else by now, or has been brought to its end by them",
+            hint="what was going on here has been stopped; runtime.get(run_id) tells how the run stands",
+        )
+
+    def completion(self, run: RunState, record: Record, output: Any, base: Any = None) -> JournalRow:
+        """
+        Return the row that says that *record* has given *output*; *base* is what a value that is forked was before.
+
+        Raises ``UntypedValue`` where the output could not be read again as what it is.
+        """
+        node = record.node
+        data: dict[str, Any] = {"id": node.id, "kind": node.kind, "from": record.started, "to": run.now()}
+        match node:
+            case Pause():
+                pass
+            case Choice():
+                data["out"] = output
+            case _:
+                where = f"output of {node.kind} {node.id!r}"
+                data |= encode_value(codec_for(node), output, base, where=where, path=record.path)
+        written = run.written_by(record.path)
+        if written:
+            data["state"] = {
+                key: [codec_of(None).encode(value, where=f"state {key!r}", path=record.path) for value in values]
+                for key, values in written.items()
+            }
+        return self.row(COMPLETED, record.path, record.attempt, data)
+
+    async def completed(self, run: RunState, record: Record, output: Any, base: Any = None) -> None:
+        """
+        Write that *record* has given *output*.
+        """
+        await self.write(self.completion(run, record, output, base))
+
+    def recall(self, record: Record, node: PlanNode, value: Any) -> Any:
+        """
+        Return the output of a *record* that is done, which *node* gave when it was given *value*.
+
+        Raises ``SchemaError`` where what is kept does not fit the node any longer.
+        """
+        if record.node is not node:
+            where = f"kept output of {node.kind} {node.id!r}"
+            record.output = decode_value(codec_for(node), record.output, value, where=where, path=record.path)
+            record.node = node
+        return record.output
+
+    async def retried(self, record: Record, error: Exception) -> None:
+        """
+        Write that an attempt failed and another follows.
+        """
+        data = {"id": record.id, "kind": record.kind, "from": record.started, "error": error_data(error)}
+        await self.write(self.row(RETRIED, record.path, record.attempt, data))
+
+    async def sleeping(self, path: str, until: float) -> None:
+        """
+        Write when a pause is over, in seconds since the epoch.
+        """
+        await self.write(self.row(SLEEPING, path, 1, {"until": until}))
+
+    async def memoized(self, path: str, key: str, tree: Any) -> None:
+        """
+        Write what was memoized.
+        """
+        await self.write(self.memo(path, key, tree))
+
+    def memo(self, path: str, key: str, tree: Any) -> JournalRow:
+        """
+        Return the row of what was memoized.
+        """
+        return self.row(MEMOIZED, path, 1, {"key": key, "out": tree})
+
+    def answer(self, path: str, number: int, tree: Any, label: str | None) -> JournalRow:
+        """
+        Return the row of an answer.
+        """
+        return self.row(ANSWERED, path, 1, {"number": number, "answer": tree, "label": label})
+
+    def known(self, open: dict[str, Suspended]) -> None:
+        """
+        Note which questions are written down already.
+        """
+        self._open = {(path, stop.number) for path, stop in open.items()}
+
+    def ends(self, run: RunState, *, suspended: bool) -> list[JournalRow]:
+        """
+        Return the rows of what has ended without an output: of what waits alone, where the run is only suspended.
+        """
+        rows: list[JournalRow] = []
+        for record in run.records.values():
+            stop = record.stop
+            if stop is None:
+                continue
+            if isinstance(stop, Suspended):
+                if suspended and stop.path == record.path and (record.path, stop.number) not in self._open:
+                    rows.append(self._question(record, stop))
+            elif not suspended or stop.path == record.path:
+                rows.append(self.row(STOPPED, record.path, record.attempt, stop_data(record, stop)))
+        return rows
+
+    def _question(self, record: Record, stop: Suspended) -> JournalRow:
+        step = record.node.step if isinstance(record.node, Leaf) else None
+        where = f"payload of suspended step {record.id!r}"
+        codec = codec_of(step.suspend_type if step is not None else None)
+        payload = codec.encode(stop.payload, where=where, path=record.path)
+        data = {
+            "id": record.id, "kind": record.kind, "number": stop.number, "label": stop.label, "payload": payload,
+            "from": record.started, "to": record.ended,
+        }  # fmt: skip
+        return self.row(SUSPENDED, record.path, record.attempt, data)
+
+    def everything(self, run: RunState) -> list[JournalRow]:
+        """
+        Return the rows of all that *run* has completed so far, for a run that wrote nothing down until now.
+        """
+        rows = [
+            self.completion(run, record, record.output)
+            for record in run.records.values()
+            if record.status == "success" and is_kept(record, record.output)
+        ]
+        rows += [self.memo(path, key, tree) for (path, key), tree in run.memos.items()]
+        return rows
+
+    async def end(self, status: RunStatus, data: str | None, rows: list[JournalRow], *, release: bool = True) -> None:
+        """
+        Write how the run stands now, and give it back.
+        """
+        if not await self._store.write(self.run_id, self.token, rows, status=status, data=data, release=release):
+            raise self.gone()
+
+    async def let_go(self) -> None:
+        """
+        Give the run back as it is, so that it can be taken up again at once.
+        """
+        await self._store.write(self.run_id, self.token, release=True)
+
+
+def is_kept(record: Record, output: Any) -> bool:
+    """
+    Return whether what *record* is about is written down: containers are not, nor maps of what is forked and merged.
+    """
+    node = record.node
+    if isinstance(node, Map):
+        return node.function is not None and not is_forkable(output)
+    return isinstance(node, Leaf | Choice | Pause)

@@ -1,0 +1,286 @@
+"""
+KeptRuns: what a runtime does with runs by their id alone.
+
+What reads and writes journals is imported by the methods that do: most programs keep no runs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from procession.errors import DefinitionError, GraphChanged, ResumeError, RunAlreadyClaimed, TargetError
+from procession.runtime.durable.keeper import Keeper
+from procession.runtime.registry import Registry
+from procession.runtime.run import Run, RunResult
+from procession.runtime.walk import plan_of
+from procession.steps.request_context import RequestContext
+from procession.steps.step import SupportsStep
+from procession.storage.base import RunRow, RunStatus
+
+if TYPE_CHECKING:
+    from procession.runtime.durable.journal import Journal
+    from procession.runtime.durable.reader import RunStateReader
+    from procession.runtime.durable.rows import History
+
+__all__ = ["KeptRuns"]
+
+Workflows = SupportsStep[Any, Any]
+
+_USED = 512
+"""How many definitions a runtime remembers that were not registered."""
+
+
+class KeptRuns(ABC):
+    """
+    The part of a runtime that knows runs by their id.
+    """
+
+    __slots__ = ("_keeper", "_used", "registry")
+
+    _keeper: Keeper
+    registry: Registry
+    _used: dict[str, Any]
+    """The definitions that runs were made of here, by id: what was run can be resumed without being registered."""
+
+    @abstractmethod
+    def _make(
+        self,
+        definition: Any,
+        row: RunRow,
+        history: History,
+        journal: Journal,
+        request_context: RequestContext | None,
+        init_data: Any,
+    ) -> Run[Any, Any]: ...
+
+    async def resume(
+        self,
+        run_id: str,
+        answer: Any = None,
+        *,
+        step: str | None = None,
+        label: str | None = None,
+        workflow: Workflows | None = None,
+        request_context: RequestContext | None = None,
+        accept_changes: Collection[str] = (),
+    ) -> RunResult[Any]:
+        """
+        Give a suspended run the *answer* it waits for, and return how it ended this time.
+
+        Where several steps wait, *step* (a path, or an id that is clear) or *label* says which one is meant; the others go
+        on waiting.  The step runs again from the top, and its ``ctx.suspend`` returns the answer.  In another process
+        the workflow is found by its id in ``runtime.registry``, or given as *workflow*.  The values of the request are
+        not kept: give them again.
+
+        Raises ``RunNotFound``; ``ResumeError`` where the run does not wait, or not for that; ``SchemaError`` where the
+        answer does not fit, after which the run waits as before; ``RunAlreadyClaimed`` where somebody else resumes the
+        run or has done so; ``GraphChanged`` where the workflow is another one now, but for the paths *accept_changes*.
+        """
+        from procession.runtime.durable.going_on import answer_run
+
+        def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
+            return self._revived(row, history, journal, workflow, request_context)
+
+        run = await answer_run(
+            self._keeper,
+            run_id,
+            answer,
+            revive,
+            lambda owner: self._definition(owner, workflow),
+            step=step,
+            label=label,
+            accept_changes=accept_changes,
+        )
+        return await run.start(run.state.init_data)
+
+    async def restart(
+        self,
+        run_id: str,
+        *,
+        workflow: Workflows | None = None,
+        request_context: RequestContext | None = None,
+        accept_changes: Collection[str] = (),
+    ) -> RunResult[Any]:
+        """
+        Take up a run whose process died, and return how it ended: what was completed is not done again.
+
+        A run is free once its holder has not been heard of for 30 seconds, or gave it back while its runtime closed.
+
+        Raises what :meth:`resume` raises; ``RunAlreadyClaimed`` where somebody holds the run, or it has ended.
+        """
+        from procession.runtime.durable.going_on import restart_run
+
+        def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
+            return self._revived(row, history, journal, workflow, request_context)
+
+        run = await restart_run(
+            self._keeper, run_id, revive, lambda owner: self._definition(owner, workflow), accept_changes=accept_changes
+        )
+        return await run.start(run.state.init_data)
+
+    async def recover(self) -> list[RunResult[Any]]:
+        """
+        Restart every run that lost its process and whose workflow is known here, one after the other.
+
+        Runs that somebody holds, or whose workflow has changed, stay as they are.
+        """
+        ended: list[RunResult[Any]] = []
+        last: str | None = None
+        while page := await self._keeper.store.runs(status=("running", "pending"), after=last):
+            last = page[-1].run_id
+            for row in page:
+                if row.kind == "workflow" and not row.claimed and self._known(row.owner) is not None:
+                    try:
+                        ended.append(await self.restart(row.run_id))
+                    except (RunAlreadyClaimed, GraphChanged, ResumeError):
+                        continue
+        return ended
+
+    async def fork(
+        self,
+        run_id: str,
+        at: str | None = None,
+        *,
+        outputs: Mapping[str, Any] | None = None,
+        new_run_id: str | None = None,
+        workflow: Workflows | None = None,
+        request_context: RequestContext | None = None,
+    ) -> RunResult[Any]:
+        """
+        Run again from the step *at* as a new run, and return how that ended; the old run stays as it is.
+
+        What the old run completed before *at*, and beside it, holds for the new one.  Without *at* it begins where the old
+        one stopped.  *outputs* replaces outputs of completed steps, by path.  The new run names the old one as its
+        ``parent_run_id``.
+
+        Raises ``RunNotFound``, and ``ResumeError`` where there is no such step.
+        """
+        from procession.runtime.durable.forking import fork_run
+
+        def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
+            return self._revived(row, history, journal, workflow, request_context)
+
+        run = await fork_run(
+            self._keeper,
+            run_id,
+            at,
+            revive,
+            lambda owner: self._definition(owner, workflow),
+            outputs=outputs or {},
+            new_run_id=new_run_id,
+        )
+        return await run.start(run.state.init_data)
+
+    async def cancel(self, run_id: str) -> bool:
+        """
+        Cancel a run wherever it is; ``False`` where it has ended.
+
+        One that goes on here is told at once; one that goes on in another process hears of it within a second or so; one that
+        waits, or has lost its process, is cancelled in the store.
+
+        Raises ``RunNotFound``.
+        """
+        from procession.runtime.durable.going_on import cancel_run
+
+        return await cancel_run(self._keeper, run_id)
+
+    async def get(self, run_id: str, *, workflow: Workflows | None = None) -> RunStateReader:
+        """
+        Return how a run stands, by what is written down of it.
+
+        Raises ``RunNotFound``.
+        """
+        from procession.runtime.durable.going_on import row_of
+        from procession.runtime.durable.reader import RunStateReader
+
+        row = await row_of(self._keeper, run_id)
+        rows = await self._keeper.store.entries(run_id)
+        known = workflow if workflow is not None else self._known(row.owner)
+        return RunStateReader(row, rows, plan_of(known, None) if known is not None else None)
+
+    async def list(
+        self,
+        workflow: str | None = None,
+        *,
+        status: RunStatus | Collection[RunStatus] | None = None,
+        resource_id: str | None = None,
+        parent_run_id: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[RunRow]:
+        """
+        Return runs, the newest first: those of a *workflow* (its id), in a *status*, of a resource, forked from another.
+
+        *since* and *until* are seconds since the epoch; *after* is the id of the last run of the page before.
+        """
+        return await self._keeper.store.runs(
+            owner=workflow,
+            status=(status,) if isinstance(status, str) else status,
+            resource_id=resource_id,
+            parent_run_id=parent_run_id,
+            since=since,
+            until=until,
+            after=after,
+            limit=limit,
+        )
+
+    async def delete(self, run_id: str) -> bool:
+        """
+        Remove a run and all that is written down of it; ``False`` where it is not there.
+
+        Raises ``RunAlreadyClaimed`` where somebody goes on with it.
+        """
+        if run_id in self._keeper.live:
+            raise RunAlreadyClaimed(f"run {run_id} goes on here", hint="cancel it first: runtime.cancel(run_id)")
+        if await self._keeper.store.delete(run_id):
+            return True
+        if await self._keeper.store.row(run_id) is not None:
+            raise RunAlreadyClaimed(f"run {run_id} goes on elsewhere", hint="cancel it first: runtime.cancel(run_id)")
+        return False
+
+    def _use(self, owner: str, definition: Any) -> None:
+        """
+        Remember *definition*, among the last that runs were made of.
+        """
+        used = self._used
+        if used.get(owner) is not definition:
+            if len(used) >= _USED:
+                del used[next(iter(used))]
+            used[owner] = definition
+
+    # --- definitions ------------------------------------------------------------------------------------------------
+
+    def _known(self, owner: str) -> Any:
+        return self.registry.get(owner) or self._used.get(owner)
+
+    def _definition(self, owner: str, given: Workflows | None) -> Any:
+        if given is not None:
+            id = getattr(given, "id", None)
+            if id != owner:
+                raise DefinitionError(f"the run is one of workflow {owner!r}, not of {id!r}", hint="give that workflow")
+            return given
+        known = self._known(owner)
+        if known is None:
+            raise TargetError(
+                f"workflow {owner!r} is not known to this runtime",
+                hint="runtime.registry.add(workflow), or give it: workflow=...",
+            )
+        return known
+
+    def _revived(
+        self,
+        row: RunRow,
+        history: History,
+        journal: Journal,
+        workflow: Workflows | None,
+        request_context: RequestContext | None,
+    ) -> Run[Any, Any]:
+        definition = self._definition(row.owner, workflow)
+        from procession.runtime.durable.holding import decode_input
+
+        value = decode_input(definition, row)
+        return self._make(definition, row, history, journal, request_context, value)

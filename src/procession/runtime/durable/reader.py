@@ -1,0 +1,166 @@
+"""
+RunStateReader: how a run stands that may be anywhere: suspended, ended, going on in another process.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from procession.messages.value import Value
+from procession.runtime.durable.rows import History, KeptNode, read_rows
+from procession.runtime.durable.shapes import codec_for
+from procession.runtime.durable.targets import leaf_at
+from procession.runtime.records import StepsView
+from procession.steps.codec import codec_of
+from procession.storage.base import JournalRow, RunRow, RunStatus
+from procession.workflows.plan import Plan
+
+__all__ = ["RunStateReader", "Waiting"]
+
+
+class Waiting(Value, kw_only=True):
+    """
+    A step that waits for an answer.
+    """
+
+    path: str
+    step_id: str
+    payload: Any = None
+    """What it asks."""
+    label: str | None = None
+
+
+class RunStateReader:
+    """
+    How a run stands, read from its journal.  It does not change: read the run again to see more.
+    """
+
+    __slots__ = ("_data", "_history", "_plan", "row")
+
+    def __init__(self, row: RunRow, rows: Sequence[JournalRow], plan: Plan | None) -> None:
+        self.row = row
+        """The run as a whole, as the store has it."""
+        self._data: dict[str, Any] = json.loads(row.data) if row.data else {}
+        self._history: History = read_rows(rows)
+        self._plan = plan
+
+    @property
+    def run_id(self) -> str:
+        """
+        The id of the run.
+        """
+        return self.row.run_id
+
+    @property
+    def workflow_id(self) -> str:
+        """
+        The id of its workflow.
+        """
+        return self.row.owner
+
+    @property
+    def status(self) -> RunStatus:
+        """
+        Where the run stands.
+        """
+        return self.row.status
+
+    @property
+    def is_held(self) -> bool:
+        """
+        Whether somebody goes on with it: one that is ``running`` and not held has lost its process.
+        """
+        return self.row.claimed
+
+    @property
+    def input(self) -> Any:
+        """
+        What the run was started with, as JSON.
+        """
+        return _unwrapped(self._data.get("input"))
+
+    @property
+    def output(self) -> Any:
+        """
+        The workflow's output as JSON; ``None`` unless the status is ``success``.
+        """
+        return self._data.get("output")
+
+    @property
+    def error(self) -> Mapping[str, Any] | None:
+        """
+        What failed it: ``type``, ``code`` and ``message``.
+        """
+        return self._data.get("error")
+
+    @property
+    def tripwire(self) -> Mapping[str, Any] | None:
+        """
+        The verdict that blocked it: ``reason``, ``retry``, ``processor_id`` and ``message``.
+        """
+        found: Mapping[str, Any] | None = self._data.get("stop", {}).get("tripwire")
+        return found
+
+    @property
+    def stopped_at(self) -> str | None:
+        """
+        The path of the step that ended the run before its last one.
+        """
+        found: str | None = self._data.get("stop", {}).get("at")
+        return found
+
+    @property
+    def steps(self) -> StepsView:
+        """
+        The records of what was completed or has stopped, by path; :meth:`output_of` gives the outputs.
+        """
+        return StepsView(self._history.records)
+
+    @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """
+        The steps that wait for an answer.
+        """
+        found: list[Waiting] = []
+        for path, stop in self._history.open.items():
+            leaf = leaf_at(self._plan, path) if self._plan is not None else None
+            payload = stop.payload
+            if leaf is not None:
+                payload = codec_of(leaf.step.suspend_type).decode(payload, where=f"payload of {path!r}")
+            record = self._history.records[path]
+            found.append(Waiting(path=path, step_id=record.id, payload=payload, label=stop.label))
+        return tuple(found)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """
+        The paths of the steps that wait, by label.
+        """
+        return {stop.label: path for path, stop in self._history.open.items() if stop.label is not None}
+
+    def output_of(self, step: str) -> Any:
+        """
+        Return the output of a step, by its path or its id: as its type where the workflow is known here, else as JSON.
+
+        Raises ``KeyError`` where it has none.
+        """
+        record = self.steps[step]
+        if record.status != "success":
+            raise KeyError(f"step {step!r} has no output: it is {record.status}")
+        kept = record.output
+        assert isinstance(record.node, KeptNode)  # nothing walks by here
+        leaf = leaf_at(self._plan, record.path) if self._plan is not None else None
+        if leaf is None or "out" not in kept:
+            return _unwrapped(kept)
+        return codec_for(leaf).decode(kept["out"], where=f"kept output of {step!r}")
+
+    def __repr__(self) -> str:
+        return f"RunStateReader({self.run_id!r}, {self.status})"
+
+
+def _unwrapped(kept: Any) -> Any:
+    if not isinstance(kept, dict):
+        return kept
+    return kept["out"] if "out" in kept else kept.get("patch")

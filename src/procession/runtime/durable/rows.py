@@ -1,0 +1,195 @@
+"""
+Rows: what the journal of a run consists of, and how its lines are read.
+
+A run is ``{path: Record}``; each row is one thing that was completed in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from procession.errors import StepError, UntypedValue
+from procession.messages.tripwire import TripwireInfo
+from procession.runtime.records import Record
+from procession.steps.codec import codec_of
+from procession.steps.result import Blocked, Cancelled, Failed, Stop, Suspended
+from procession.storage.base import JournalRow
+from procession.workflows.plan import PlanNode
+
+__all__ = [
+    "ANSWERED", "COMPLETED", "MEMOIZED", "RETRIED", "SLEEPING", "STOPPED", "SUSPENDED", "History", "KeptNode", "error_data",
+    "read_rows", "stop_data", "to_json",
+]  # fmt: skip
+
+COMPLETED = "completed"
+"""A step, a map or a pause came to its end, or a branch has chosen."""
+RETRIED = "retried"
+"""An attempt failed, and another one follows."""
+SUSPENDED = "suspended"
+"""A step waits for an answer."""
+ANSWERED = "answered"
+"""The answer to that."""
+MEMOIZED = "memoized"
+"""What ``ctx.memoize`` keeps."""
+SLEEPING = "sleeping"
+"""When a pause is over."""
+STOPPED = "stopped"
+"""A step ended without an output."""
+
+
+def to_json(data: Mapping[str, Any]) -> str:
+    """
+    Return *data* as one line of JSON.
+    """
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+class History:
+    """
+    What the rows of a run say: what a walk goes on from.
+    """
+
+    __slots__ = ("answers", "begun", "memos", "next_seq", "records", "state", "uncounted", "waking")
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        """Records by path.  Their outputs are still as the row has them, until the walk comes by."""
+        self.answers: dict[str, list[Any]] = {}
+        """The answers that each step was given, in order."""
+        self.memos: dict[tuple[str, str], Any] = {}
+        """What was memoized, by path and key."""
+        self.waking: dict[str, float] = {}
+        """When each pause is over, in seconds since the epoch."""
+        self.begun: set[str] = set()
+        """The rounds and items in which something was completed: ``outer/loop[2]``."""
+        self.state: dict[str, dict[str, Any]] = {}
+        """What steps have set in the shared state, by their path."""
+        self.uncounted: dict[str, int] = {}
+        """How many attempts of a step were made by the run that this one was forked from."""
+        self.next_seq = 0
+
+    @property
+    def open(self) -> dict[str, Suspended]:
+        """
+        What waits for an answer, by path.
+        """
+        return {
+            path: record.stop
+            for path, record in self.records.items()
+            if isinstance(record.stop, Suspended) and record.stop.number >= len(self.answers.get(path, ()))
+        }
+
+    @property
+    def answered(self) -> list[str]:
+        """
+        The paths of the steps whose question was answered, and that have not gone on from that yet.
+        """
+        return [
+            path
+            for path, record in self.records.items()
+            if isinstance(record.stop, Suspended) and path not in self.open
+        ]
+
+
+def read_rows(rows: Iterable[JournalRow]) -> History:
+    """
+    Return what *rows*, in order, say.
+    """
+    history = History()
+    for row in rows:
+        data: dict[str, Any] = json.loads(row.data) if row.data else {}
+        history.next_seq = row.seq + 1
+        path = row.path
+        match row.kind:
+            case "memoized":
+                history.memos[path, data["key"]] = data["out"]
+            case "answered":
+                history.answers.setdefault(path, []).append(data["answer"])
+            case "sleeping":
+                history.waking[path] = data["until"]
+            case _:
+                _read_record(history, row, data)
+        end = path.find("]")
+        while end != -1:
+            history.begun.add(path[: end + 1])
+            end = path.find("]", end + 1)
+    return history
+
+
+def _read_record(history: History, row: JournalRow, data: dict[str, Any]) -> None:
+    node = KeptNode(data.get("id", ""), row.path, data.get("kind", "step"))
+    record = Record(node, row.path, data.get("from", 0.0))
+    record.attempt = row.attempt
+    record.ended = data.get("to", 0.0)
+    history.records.pop(row.path, None)
+    history.records[row.path] = record
+    if row.kind == COMPLETED:
+        record.status = "success"
+        record.output = data
+        if "state" in data:
+            history.state[row.path] = data["state"]
+    elif row.kind == RETRIED:
+        record.attempt = row.attempt + 1
+        if data.get("uncounted"):
+            history.uncounted[row.path] = row.attempt
+    else:
+        record.stop = _read_stop(row, data)
+        record.status = record.stop.status
+
+
+class KeptNode(PlanNode):
+    """
+    What stands for the node of a record that was read, until a walk comes by with the node itself.
+    """
+
+    kept_kind: str
+
+
+def error_data(error: BaseException) -> dict[str, Any]:
+    """
+    Return what is kept of an error: its class, its code and its words.
+    """
+    return {"type": type(error).__name__, "code": getattr(error, "code", None), "message": str(error)}
+
+
+def stop_data(record: Record, stop: Stop) -> dict[str, Any]:
+    """
+    Return what is kept of a step that ended without an output.
+    """
+    data: dict[str, Any] = {
+        "id": record.id, "kind": record.kind, "status": stop.status, "at": stop.path, "from": record.started,
+        "to": record.ended,
+    }  # fmt: skip
+    match stop:
+        case Failed():
+            data["error"] = error_data(stop.error)
+        case Blocked():
+            info = stop.tripwire
+            data["tripwire"] = {
+                "reason": info.reason, "retry": info.retry, "processor_id": info.processor_id, "message": info.message,
+            }  # fmt: skip
+            with suppress(UntypedValue):  # a verdict is kept whatever a processor has added to it
+                data["metadata"] = codec_of(None).encode(info.metadata, where="metadata")
+        case Cancelled():
+            data["reason"] = stop.reason
+        case _:
+            pass
+    return data
+
+
+def _read_stop(row: JournalRow, data: dict[str, Any]) -> Stop:
+    at = data.get("at", row.path)
+    if row.kind == SUSPENDED:
+        return Suspended(at, data.get("payload"), data.get("label"), data.get("number", 0))
+    match data.get("status"):
+        case "failed":
+            error = data["error"]
+            return Failed(at, StepError(error["message"], path=at))
+        case "blocked":
+            metadata = codec_of(None).decode(data.get("metadata"), where="metadata")
+            return Blocked(at, TripwireInfo(**data["tripwire"], metadata=metadata))
+        case _:
+            return Cancelled(at, data.get("reason", "cancelled"))

@@ -1,0 +1,107 @@
+"""
+Shapes: how the values of a workflow's nodes are kept as JSON.
+
+The types come from annotations: a step's output, a map's result.  A container's value is made of those of what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from procession.runtime.fanin import is_forkable
+from procession.steps.codec import Codec, codec_of
+from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
+
+__all__ = ["codec_for", "decode_value", "encode_output", "encode_value", "untyped"]
+
+
+def untyped() -> Codec:
+    """
+    Return the codec of values that no annotation speaks of.
+    """
+    return codec_of(None)
+
+
+@lru_cache(maxsize=1024)
+def _result_codec(function: Callable[..., Any]) -> Codec:
+    from procession.workflows.typeflow import function_types
+
+    return codec_of(function_types(function)[1])
+
+
+def codec_for(node: PlanNode) -> Codec:
+    """
+    Return the codec of what a step or a map gives.
+    """
+    if isinstance(node, Leaf):
+        return codec_of(node.step.output_type)
+    if isinstance(node, Map) and node.function is not None:
+        try:
+            return _result_codec(node.function)
+        except TypeError:  # a callable that cannot be hashed
+            return untyped()
+    return untyped()
+
+
+def encode_value(codec: Codec, value: Any, base: Any, *, where: str, path: str) -> Any:
+    """
+    Return *value* as JSON knows it; one that can be forked as what has changed since *base*, or whole without one.
+
+    Raises ``UntypedValue`` where it could not be read again as what it is.
+    """
+    if is_forkable(value):
+        return {"patch": value.encode_patch(base)}
+    return {"out": codec.encode(value, where=where, path=path)}
+
+
+def decode_value(codec: Codec, kept: Mapping[str, Any], base: Any, *, where: str, path: str) -> Any:
+    """
+    Return what :func:`encode_value` was given.
+    """
+    if "patch" in kept:
+        return base.decode_patch(kept["patch"])
+    return codec.decode(kept.get("out"), where=where, path=path)
+
+
+def encode_output(plan: Plan, value: Any) -> Any:
+    """
+    Return the output of a whole workflow as JSON knows it, by the types of the nodes that it comes from.
+    """
+    if is_forkable(value):
+        return value.encode_patch(None)
+    return _encode(plan.nodes, value, f"output of {plan.id!r}")
+
+
+def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
+    while nodes and isinstance(nodes[-1], Pause):
+        nodes = nodes[:-1]
+    last = nodes[-1] if nodes else None
+    match last:
+        case Leaf() | Map():
+            return codec_for(last).encode(value, where=where)
+        case Nested():
+            return _encode(last.plan.nodes, value, where)
+        case Loop():
+            return _encode(last.body, value, where)
+        case Each() if isinstance(value, list):
+            return [_encode(last.body, item, f"{where}[{index}]") for index, item in enumerate(value)]
+        case Fork() | Choice():
+            if last.map is not None:
+                return codec_for(last.map).encode(value, where=where)
+            return _by_id({arm.id: arm.nodes for arm in last.arms}, value, where)
+        case Dag():
+            ends = {last.items[sink].id: last.items[sink].nodes for sink in last.sinks}
+            if len(ends) == 1:
+                return _encode(next(iter(ends.values())), value, where)
+            return _by_id(ends, value, where)
+        case _:
+            return untyped().encode(value, where=where)
+
+
+def _by_id(arms: Mapping[str, Sequence[PlanNode]], value: Any, where: str) -> Any:
+    if not isinstance(value, dict) or not value.keys() <= arms.keys():
+        return untyped().encode(value, where=where)
+    outputs = cast("dict[str, Any]", value)
+    return {id: _encode(arms[id], output, f"{where}[{id!r}]") for id, output in outputs.items()}

@@ -1,0 +1,106 @@
+"""
+Targets: which of the steps that wait is meant, and what its answer must be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from procession.errors import ResumeError
+from procession.steps.codec import codec_of
+from procession.steps.result import Suspended
+from procession.steps.schema import schema_of
+from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Nested, Plan, PlanNode
+
+__all__ = ["answer_tree", "choose", "leaf_at"]
+
+
+def choose(run_id: str, open: Mapping[str, Suspended], step: str | None, label: str | None) -> str:
+    """
+    Return the path of the step that is meant, among those that wait.
+
+    *step* is its path or its id, *label* what it waits under; with neither there must be one alone.
+
+    Raises ``ResumeError``, naming what waits.
+    """
+    waiting = tuple(f"{path} (label {stop.label!r})" if stop.label else path for path, stop in open.items())
+    if label is not None:
+        found = [path for path, stop in open.items() if stop.label == label]
+        wanted = f"under the label {label!r}"
+    elif step is not None:
+        found = [step] if step in open else [path for path in open if _id(path) == step or path.startswith(step + "[")]
+        wanted = f"at {step!r}"
+    else:
+        found = list(open)
+        wanted = ""
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ResumeError(
+            f"run {run_id}: {len(found)} steps wait{' ' + wanted if wanted else ''}: {', '.join(waiting)}",
+            run_id=run_id,
+            waiting=tuple(open),
+            hint="say which: resume(..., step=path), or label=",
+        )
+    raise ResumeError(
+        f"run {run_id}: nothing waits {wanted}".rstrip(),
+        run_id=run_id,
+        waiting=tuple(open),
+        hint=f"what waits: {', '.join(waiting) or 'nothing'}",
+    )
+
+
+def _id(path: str) -> str:
+    return path.rpartition("/")[2].partition("[")[0]
+
+
+def leaf_at(plan: Plan, path: str) -> Leaf | None:
+    """
+    Return the step at *path*, or ``None`` where the plan has none: one that a step calls itself.
+    """
+    return _find(plan.nodes, path, "")
+
+
+def _find(nodes: Sequence[PlanNode], path: str, prefix: str) -> Leaf | None:
+    for node in nodes:
+        at = prefix + node.key
+        match node:
+            case Leaf():
+                if at == path:
+                    return node
+            case Nested():
+                if path.startswith(at + "/") and (found := _find(node.plan.nodes, path, at + "/")) is not None:
+                    return found
+            case Fork() | Choice():
+                for arm in node.arms:
+                    if (found := _find(arm.nodes, path, prefix)) is not None:
+                        return found
+            case Dag():
+                for item in node.items:
+                    if (found := _find(item.nodes, path, prefix)) is not None:
+                        return found
+            case Each() | Loop():
+                if path.startswith(at + "["):
+                    end = path.index("]", len(at)) + 1
+                    if (found := _find(node.body, path, path[:end])) is not None:
+                        return found
+            case _:
+                pass
+    return None
+
+
+def answer_tree(answer: Any, leaf: Leaf | None, path: str) -> Any:
+    """
+    Return *answer* as the journal keeps it, once it fits what the step waits for: strictly, ``"no"`` is no ``False``.
+
+    Raises ``SchemaError`` where it does not fit, ``UntypedValue`` where it cannot be kept.
+    """
+    wanted = leaf.step.resume_type if leaf is not None else None
+    codec, where = codec_of(wanted), f"answer to step {path!r}"
+    schema = schema_of(wanted)
+    if schema is not None:
+        plain = schema.plain(answer)
+        answer = schema.validate_json(json.dumps(plain, ensure_ascii=False), where=where)
+    return codec.encode(answer, where=where, path=path)

@@ -1,0 +1,72 @@
+"""
+The walk of a run that is written down: what is done is not done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+from procession.runtime.durable.rows import KeptNode
+from procession.runtime.executor import conclude, fail, perform
+from procession.runtime.fanin import is_forkable
+from procession.runtime.records import Record
+from procession.runtime.state import RunState
+from procession.runtime.walk import RUNNERS, call_with
+from procession.steps.result import STOPS
+from procession.steps.step import SupportsStep
+from procession.workflows.plan import Leaf, PlanNode
+
+__all__ = ["call_durably", "walk_durably"]
+
+
+async def walk_durably(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: str = "") -> Any:
+    """
+    Do what ``walk`` does, write down each output before anything follows it, and pass by what is written down.
+    """
+    for node in nodes:
+        if type(node) is Leaf:
+            value = await _leaf(node, value, run, prefix + node.key)
+        else:
+            value = await RUNNERS[node.kind](node, value, run, prefix, walk_durably, True)
+        if type(value) in STOPS:
+            return value
+        if run.is_due():
+            await run.breathe()
+    return value
+
+
+async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
+    journal = run.journal
+    assert journal is not None
+    known = run.records.get(path)
+    if known is not None:
+        if known.status == "success":
+            try:
+                return journal.recall(known, node, value)
+            except Exception as error:
+                return fail(run, node, path, error)
+        if known.stop is not None and type(known.node) is KeptNode and path not in run.woken:
+            return known.stop  # it goes on waiting, or has failed where failures are collected
+    record = run.records[path] = Record(node, path, run.now(), value)
+    if known is not None:
+        record.attempt = known.attempt
+    run.append(record)
+    base = value.fork() if is_forkable(value) else None
+    try:
+        output = await perform(node, run, record, value)
+        if record.stop is not None:  # a verdict that the step's code has swallowed
+            return conclude(run, record)
+        await journal.completed(run, record, output, base)
+    except BaseException as error:
+        return conclude(run, record, error)
+    return run.done(record, output)
+
+
+def call_durably(
+    run: RunState, definition: SupportsStep[Any, Any], value: Any, path: str, only: frozenset[str] | None, detail: bool
+) -> Awaitable[Any]:
+    """
+    Run *definition* at *path* inside the run and return its output, or the ``Stop`` that ended it.
+    """
+    return call_with(walk_durably, run, definition, value, path, only)
