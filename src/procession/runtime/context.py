@@ -5,6 +5,7 @@ Context: what the engine hands to a step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import isawaitable
 from typing import Any, Literal, NoReturn
 
 from procession.errors import MergeConflict, ResumeError
@@ -196,8 +197,8 @@ class Context:
         where = f"memo {key!r} of step {self.record.id!r}"
         if (path, key) in run.memos:
             return codec.decode(run.memos[path, key], where=where, path=path)
-        value = function()
-        if hasattr(type(value), "__await__"):
+        value: Any = function()
+        if isawaitable(value):
             value = await value
         tree = codec.encode(value, where=where, path=path)
         if run.journal is not None:

@@ -13,7 +13,7 @@ from procession.ids import new_id
 from procession.runtime.durable.going_on import Revive, row_of
 from procession.runtime.durable.holding import LEASE, graph_of
 from procession.runtime.durable.journal import Journal
-from procession.runtime.durable.keeper import Keeper
+from procession.runtime.durable.ledger import Ledger
 from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, STOPPED, read_rows, to_json
 from procession.runtime.durable.shapes import codec_for, encode_value
 from procession.runtime.durable.targets import leaf_at
@@ -50,7 +50,7 @@ def kept_rows(plan: Plan, rows: Sequence[JournalRow], at: str | None) -> list[Jo
 
 
 async def fork_run(
-    keeper: Keeper,
+    ledger: Ledger,
     run_id: str,
     at: str | None,
     revive: Revive,
@@ -62,10 +62,10 @@ async def fork_run(
     """
     Write down a new run that goes its own way from *at* on, and return it.
     """
-    row = await row_of(keeper, run_id)
+    row = await row_of(ledger, run_id)
     workflow = definition(row.owner)
     plan = plan_of(workflow, None)
-    rows = kept_rows(plan, await keeper.store.entries(run_id), at)
+    rows = kept_rows(plan, await ledger.store.entries(run_id), at)
     for path, value in outputs.items():
         rows = _replaced(plan, rows, path, value)
     made_id, token = new_run_id or new_id(), new_id()
@@ -78,10 +78,10 @@ async def fork_run(
         parent_run_id=run_id,
         forked_at=at,
     )
-    if not await keeper.store.add(made, token=token, seconds=LEASE):
+    if not await ledger.store.add(made, token=token, seconds=LEASE):
         raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
     rows = [each.replace(seq=seq) for seq, each in enumerate(rows)]
-    journal = Journal(keeper.store, made_id, token, seq=len(rows))
+    journal = Journal(ledger.store, made_id, token, seq=len(rows))
     await journal.write(*rows)
     return revive(made, read_rows(rows), journal)
 

@@ -14,7 +14,7 @@ from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunN
 from procession.ids import new_id
 from procession.runtime.durable.holding import LEASE, graph_of
 from procession.runtime.durable.journal import Journal
-from procession.runtime.durable.keeper import Keeper, Kept
+from procession.runtime.durable.ledger import Kept, Ledger
 from procession.runtime.durable.rows import History, read_rows, to_json
 from procession.runtime.durable.targets import answer_tree, choose, leaf_at
 from procession.runtime.run import Run
@@ -40,13 +40,13 @@ class Revive(Protocol):
         ...
 
 
-async def row_of(keeper: Keeper, run_id: str) -> RunRow:
+async def row_of(ledger: Ledger, run_id: str) -> RunRow:
     """
     Return what the store keeps of a workflow's run.
 
     Raises ``RunNotFound``.
     """
-    row = await keeper.store.row(run_id)
+    row = await ledger.store.row(run_id)
     if row is None:
         raise RunNotFound(
             f"no run {run_id!r} is in the store",
@@ -64,10 +64,9 @@ class Taken:
     A run that was claimed, with all that is written down of it.
     """
 
-    __slots__ = ("history", "journal", "keeper", "row", "rows")
+    __slots__ = ("history", "journal", "row", "rows")
 
-    def __init__(self, keeper: Keeper, row: RunRow, rows: Sequence[JournalRow], journal: Journal) -> None:
-        self.keeper = keeper
+    def __init__(self, row: RunRow, rows: Sequence[JournalRow], journal: Journal) -> None:
         self.row = row
         self.rows = rows
         self.journal = journal
@@ -81,14 +80,14 @@ class Taken:
             await self.journal.let_go()
 
 
-async def take(keeper: Keeper, run_id: str, of: Collection[RunStatus], verb: str) -> Taken:
+async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str) -> Taken:
     """
     Claim a run that is in one of the states *of*.
 
     Raises ``RunAlreadyClaimed`` where somebody else holds it or has brought it to its end, ``ResumeError`` where it is
     in another state.
     """
-    row = await row_of(keeper, run_id)
+    row = await row_of(ledger, run_id)
     if row.status in FINAL:
         raise RunAlreadyClaimed(
             f"run {run_id} has ended: {row.status}",
@@ -102,12 +101,12 @@ async def take(keeper: Keeper, run_id: str, of: Collection[RunStatus], verb: str
             f"run {run_id} is {row.status} and cannot be {verb}", run_id=run_id, hint=f"runtime.{other}(run_id)"
         )
     token = new_id()
-    found = await keeper.store.claim(run_id, token, LEASE, of=of)
+    found = await ledger.store.claim(run_id, token, LEASE, of=of)
     if found is None:
         raise RunAlreadyClaimed(f"run {run_id} is held by somebody else, or has been {verb} by them")
-    journal = Journal(keeper.store, run_id, token)
+    journal = Journal(ledger.store, run_id, token)
     try:
-        taken = Taken(keeper, found, await keeper.store.entries(run_id), journal)
+        taken = Taken(found, await ledger.store.entries(run_id), journal)
     except BaseException:
         with anyio.CancelScope(shield=True):
             await journal.let_go()
@@ -141,7 +140,7 @@ def refuse_change(row: RunRow, stored: str | None, definition: Any, accepted: Co
 
 
 async def answer_run(
-    keeper: Keeper,
+    ledger: Ledger,
     run_id: str,
     answer: Any,
     revive: Revive,
@@ -154,16 +153,16 @@ async def answer_run(
     """
     Give a suspended run its answer, in the journal, and return the run that goes on.
     """
-    await _until_suspended(keeper, run_id, step, label)
-    taken = await take(keeper, run_id, _SUSPENDED, "resumed")
+    await _until_suspended(ledger, run_id, step, label)
+    taken = await take(ledger, run_id, _SUSPENDED, "resumed")
     try:
         workflow = definition(taken.row.owner)
-        refuse_change(taken.row, await keeper.store.graph(taken.row.graph_hash), workflow, accept_changes)
+        refuse_change(taken.row, await ledger.store.graph(taken.row.graph_hash), workflow, accept_changes)
         path = choose(run_id, taken.history.open, step, label)
         stop = taken.history.open[path]
         tree = answer_tree(answer, leaf_at(plan_of(workflow, None), path), path)
         row = taken.journal.answer(path, stop.number, tree, stop.label)
-        if not await keeper.store.write(run_id, taken.journal.token, [row], status="running"):
+        if not await ledger.store.write(run_id, taken.journal.token, [row], status="running"):
             raise taken.journal.gone()
     except BaseException:
         await taken.give_back()
@@ -172,13 +171,13 @@ async def answer_run(
     return revive(taken.row, taken.history, taken.journal)
 
 
-async def _until_suspended(keeper: Keeper, run_id: str, step: str | None, label: str | None) -> None:
+async def _until_suspended(ledger: Ledger, run_id: str, step: str | None, label: str | None) -> None:
     """
     Wait while the run goes on in this process and the step that is meant waits already: its siblings may take their time.
 
     Raises ``RunAlreadyClaimed`` where what is meant does not wait there.
     """
-    while (live := keeper.live.get(run_id)) is not None:
+    while (live := ledger.live.get(run_id)) is not None:
         open = _open_in(live)
         try:
             choose(run_id, open, step, label)
@@ -199,7 +198,7 @@ def _open_in(run: Kept) -> dict[str, Suspended]:
 
 
 async def restart_run(
-    keeper: Keeper,
+    ledger: Ledger,
     run_id: str,
     revive: Revive,
     definition: Callable[[str], Any],
@@ -209,34 +208,34 @@ async def restart_run(
     """
     Take up a run whose process died, and return the run that goes on.
     """
-    if run_id in keeper.live:
+    if run_id in ledger.live:
         raise RunAlreadyClaimed(f"run {run_id} goes on in this process")
-    taken = await take(keeper, run_id, _BROKEN_OFF, "restarted")
+    taken = await take(ledger, run_id, _BROKEN_OFF, "restarted")
     try:
         workflow = definition(taken.row.owner)
-        refuse_change(taken.row, await keeper.store.graph(taken.row.graph_hash), workflow, accept_changes)
+        refuse_change(taken.row, await ledger.store.graph(taken.row.graph_hash), workflow, accept_changes)
     except BaseException:
         await taken.give_back()
         raise
     return revive(taken.row, taken.history, taken.journal)
 
 
-async def cancel_run(keeper: Keeper, run_id: str) -> bool:
+async def cancel_run(ledger: Ledger, run_id: str) -> bool:
     """
     Cancel a run wherever it is; ``False`` where it has ended.
     """
-    live = keeper.live.get(run_id)
+    live = ledger.live.get(run_id)
     if live is not None:
         live.cancel()
         await live.result()
         return True
-    row = await row_of(keeper, run_id)
+    row = await row_of(ledger, run_id)
     if row.status in FINAL:
         return False
     try:
-        taken = await take(keeper, run_id, _NOT_ENDED, "cancelled")
+        taken = await take(ledger, run_id, _NOT_ENDED, "cancelled")
     except RunAlreadyClaimed:
-        return await keeper.store.request_cancel(run_id)
+        return await ledger.store.request_cancel(run_id)
     stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
     await taken.journal.end("cancelled", to_json({**json.loads(row.data or "{}"), "stop": stop}), [])
     return True

@@ -13,7 +13,7 @@ import anyio
 from procession.errors import ProcessionError, RunError, SchemaError
 from procession.ids import new_id
 from procession.runtime.durable.journal import Journal
-from procession.runtime.durable.keeper import Keeper, Kept
+from procession.runtime.durable.ledger import Kept, Ledger
 from procession.runtime.durable.rows import History, error_data, stop_data, to_json
 from procession.runtime.durable.shapes import decode_value, encode_output, encode_value
 from procession.runtime.durable.walk import call_durably, walk_durably
@@ -52,7 +52,7 @@ def graph_of(definition: Any) -> tuple[str, GraphSpec] | None:
     return spec.graph_hash, spec
 
 
-async def begin(keeper: Keeper, run: Kept, value: Any) -> None:
+async def begin(ledger: Ledger, run: Kept, value: Any) -> None:
     """
     Write down that *run* begins with *value*, and hold it.
 
@@ -65,17 +65,17 @@ async def begin(keeper: Keeper, run: Kept, value: Any) -> None:
                 value = plan.check_in.validate(value, where=plan.where)
             except SchemaError:
                 return  # the run fails of this before its first step: there is nothing to keep
-        await _add(keeper, run, value, status="running")
-    keeper.holders[state.run_id] = OwnTask(lambda: _hold(keeper, run))
+        await _add(ledger, run, value, status="running")
+    ledger.holders[state.run_id] = OwnTask(lambda: _hold(ledger, run))
 
 
-async def _add(keeper: Keeper, run: Kept, value: Any, *, status: RunStatus) -> Journal:
+async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> Journal:
     state = run.state
     graph = graph_of(run.definition)
     graph_hash = graph[0] if graph is not None else ""
-    if graph is not None and graph_hash not in keeper.graphs:
-        await keeper.store.save_graph(graph_hash, graph[1].to_json())
-        keeper.graphs.add(graph_hash)
+    if graph is not None and graph_hash not in ledger.graphs:
+        await ledger.store.save_graph(graph_hash, graph[1].to_json())
+        ledger.graphs.add(graph_hash)
     row = RunRow(
         run_id=state.run_id,
         owner=run.plan.id,
@@ -86,17 +86,17 @@ async def _add(keeper: Keeper, run: Kept, value: Any, *, status: RunStatus) -> J
         resource_id=run.resource_id,
     )
     token = new_id()
-    if not await keeper.store.add(row, token=token, seconds=LEASE):
+    if not await ledger.store.add(row, token=token, seconds=LEASE):
         raise RunError(
             f"the store has a run {state.run_id!r} already",
             hint="give another run_id=, or go on with that one: runtime.get(run_id) tells how it stands",
         )
-    journal = Journal(keeper.store, state.run_id, token)
+    journal = Journal(ledger.store, state.run_id, token)
     attach(state, journal, None)
     return journal
 
 
-async def _hold(keeper: Keeper, run: Kept) -> None:
+async def _hold(ledger: Ledger, run: Kept) -> None:
     """
     Prolong the claim of a run while it goes on, and cancel the run where that is asked for or the claim is lost.
     """
@@ -107,9 +107,9 @@ async def _hold(keeper: Keeper, run: Kept) -> None:
         since += POLL
         try:
             if since < LEASE / 3:
-                row = await keeper.store.row(run.state.run_id)
+                row = await ledger.store.row(run.state.run_id)
             else:
-                row = await keeper.store.claim(run.state.run_id, journal.token, LEASE, of=_RUNNING)
+                row = await ledger.store.claim(run.state.run_id, journal.token, LEASE, of=_RUNNING)
                 since = 0.0
         except ProcessionError:
             continue  # the next write says so where the run must know it
@@ -120,14 +120,14 @@ async def _hold(keeper: Keeper, run: Kept) -> None:
             return
 
 
-async def end(keeper: Keeper, run: Kept, output: Any, *, broken_off: bool = False) -> Any:
+async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = False) -> Any:
     """
     Write down how *run* has ended, and return how: what could not be written is a failure.
 
     A run that was *broken off* while its runtime was closed is given back instead, to be taken up again.
     """
     state = run.state
-    holder = keeper.holders.pop(state.run_id, None)
+    holder = ledger.holders.pop(state.run_id, None)
     with anyio.CancelScope(shield=True):
         if holder is not None:
             holder.cancel()
@@ -136,12 +136,12 @@ async def end(keeper: Keeper, run: Kept, output: Any, *, broken_off: bool = Fals
         try:
             if journal is not None and journal.lost:
                 raise journal.gone()
-            if broken_off and keeper.closing and journal is not None:
+            if broken_off and ledger.closing and journal is not None:
                 await journal.let_go()
             elif journal is not None:
                 await _settle(run, journal, output)
             elif isinstance(output, Suspended):
-                await _settle(run, await _add(keeper, run, state.init_data, status="running"), output, late=True)
+                await _settle(run, await _add(ledger, run, state.init_data, status="running"), output, late=True)
         except Exception as error:
             return Failed("", error)
     return output
@@ -190,7 +190,7 @@ def decode_input(definition: Any, row: RunRow) -> Any:
     """
     Return the input of the run that *row* is about.
     """
-    kept = json.loads(row.data or "{}").get("input") or {}
+    kept: dict[str, Any] = json.loads(row.data or "{}").get("input") or {}
     codec = codec_of(getattr(definition, "input_type", None))
     return decode_value(codec, kept, None, where=f"kept input of {row.owner!r}", path="")
 

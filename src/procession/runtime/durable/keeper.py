@@ -1,74 +1,25 @@
 """
-Keeper: the runs of one runtime, those that go on here by their id, and all that its store has.
+Keeper: writes runs down when they begin and when they end.
 
-What it takes to write a run down is imported with the first run that is: most runs of most programs are not.
+What that takes is imported with the first run that is written down: most runs of most programs are not.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
-from procession.runtime.state import RunState
-from procession.steps.own_task import OwnTask
+from procession.runtime.durable.ledger import Kept, Ledger
 from procession.steps.result import Suspended
-from procession.storage.base import JournalStore
-from procession.workflows.plan import Plan
 
-__all__ = ["Keeper", "Kept"]
+__all__ = ["Keeper"]
 
 
-class Kept(Protocol):
+class Keeper(Ledger):
     """
-    A run, as its keeper sees it.
+    The ledger of a runtime, and the hand that writes in it.
     """
 
-    @property
-    def state(self) -> RunState:
-        """The run from the inside."""
-        ...
-
-    @property
-    def plan(self) -> Plan:
-        """What it walks."""
-        ...
-
-    @property
-    def definition(self) -> Any:
-        """The workflow, or whatever else it runs."""
-        ...
-
-    @property
-    def resource_id(self) -> str | None:
-        """Whose run it is."""
-        ...
-
-    def cancel(self) -> None:
-        """End it."""
-        ...
-
-    async def result(self) -> Any:
-        """Wait for its end."""
-        ...
-
-
-class Keeper:
-    """
-    Keeps runs.  Where the user gave a store every run is written down as it goes; else only what is suspended is kept.
-    """
-
-    __slots__ = ("closing", "eager", "graphs", "holders", "live", "store")
-
-    def __init__(self, store: JournalStore, *, eager: bool) -> None:
-        self.store = store
-        self.eager = eager
-        self.live: dict[str, Kept] = {}
-        """The runs that go on in this process, by id."""
-        self.closing = False
-        """Whether the runtime is being closed: what is cancelled now can be taken up again elsewhere."""
-        self.graphs: set[str] = set()
-        """The hashes of the graphs that the store has from here."""
-        self.holders: dict[str, OwnTask] = {}
-        """What prolongs the claims of the runs that go on here."""
+    __slots__ = ()
 
     async def begin(self, run: Kept, value: Any) -> None:
         """

@@ -160,7 +160,7 @@ class RunStateReader:
         return f"RunStateReader({self.run_id!r}, {self.status})"
 
 
-def _unwrapped(kept: Any) -> Any:
-    if not isinstance(kept, dict):
-        return kept
+def _unwrapped(kept: Mapping[str, Any] | None) -> Any:
+    if kept is None:
+        return None
     return kept["out"] if "out" in kept else kept.get("patch")

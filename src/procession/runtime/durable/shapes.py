@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
+from procession.messages.shapes import is_items
 from procession.runtime.fanin import is_forkable
 from procession.steps.codec import Codec, codec_of
 from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
@@ -51,7 +52,7 @@ def encode_value(codec: Codec, value: Any, base: Any, *, where: str, path: str) 
 
     Raises ``UntypedValue`` where it could not be read again as what it is.
     """
-    if is_forkable(value):
+    if base is not None and is_forkable(value) and hasattr(value, "encode_patch"):
         return {"patch": value.encode_patch(base)}
     return {"out": codec.encode(value, where=where, path=path)}
 
@@ -69,8 +70,6 @@ def encode_output(plan: Plan, value: Any) -> Any:
     """
     Return the output of a whole workflow as JSON knows it, by the types of the nodes that it comes from.
     """
-    if is_forkable(value):
-        return value.encode_patch(None)
     return _encode(plan.nodes, value, f"output of {plan.id!r}")
 
 
@@ -85,8 +84,8 @@ def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
             return _encode(last.plan.nodes, value, where)
         case Loop():
             return _encode(last.body, value, where)
-        case Each() if isinstance(value, list):
-            return [_encode(last.body, item, f"{where}[{index}]") for index, item in enumerate(value)]
+        case Each() if is_items(value):
+            return _each(last.body, value, where)
         case Fork() | Choice():
             if last.map is not None:
                 return codec_for(last.map).encode(value, where=where)
@@ -98,6 +97,10 @@ def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
             return _by_id(ends, value, where)
         case _:
             return untyped().encode(value, where=where)
+
+
+def _each(body: Sequence[PlanNode], items: Sequence[Any], where: str) -> list[Any]:
+    return [_encode(body, item, f"{where}[{index}]") for index, item in enumerate(items)]
 
 
 def _by_id(arms: Mapping[str, Sequence[PlanNode]], value: Any, where: str) -> Any:
