@@ -82,7 +82,7 @@ EXAMPLES: dict[str, tuple[Callable[[], Workflow[Any, Any]], list[str]]] = {
         [
             shown(
                 "error: duplicate-step-id: two steps have the id 'a' (the first at HERE)",
-                "results are kept by id: give one of them another, e.g. step.renamed('...')",
+                "results are kept by id: give one of them another, e.g. by .clone('...') of the step or workflow",
             ),
         ],
     ),

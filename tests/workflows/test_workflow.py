@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from procession.errors import DefinitionError, WorkflowDefinitionError
+from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
 from procession.workflows.nodes import Arm, arm, pick
 from procession.workflows.workflow import Workflow, create_workflow
@@ -192,3 +193,31 @@ def test_an_error_shows_every_finding() -> None:
     assert "3 errors" in str(caught.value)
     assert f"{__file__}:" in str(caught.value)
     assert not workflow.committed
+
+
+def test_a_clone_has_everything_under_another_id() -> None:
+    """WF-003: a clone has the nodes and settings of its original, is open, and what is added to it stays there."""
+    policy = RetryPolicy(2)
+    original = create_workflow(
+        "w", int, kind="processor", description="All.", reducers={"n": max}, retry=policy, timeout=3.0
+    )
+    original.then(one).map(lambda n: n).sleep(0).commit()
+    copy = original.clone("again")
+    assert (copy.id, copy.committed, copy.nodes) == ("again", False, original.nodes)
+    for name in ("input_type", "kind", "description", "reducers", "retry", "timeout"):
+        assert getattr(copy, name) == getattr(original, name)
+    assert copy.source == f"{__file__}:{inspect.currentframe().f_lineno - 4}"  # type: ignore[union-attr]
+    copy.map(lambda n: n).commit()
+    assert [node.id for node in copy.nodes] == ["one", "map-1", "sleep-1", "map-2"]
+    assert len(original.nodes) == 3
+    graph = create_workflow("g").add(one).clone("h").add(text, after=["one"])
+    assert graph.explicit
+    assert one.clone("two") == one.renamed("two")
+
+
+def test_a_clone_resolves_a_duplicate() -> None:
+    """WF-003: what is told about two steps of one id names the way out, and the way out works."""
+    inner = create_workflow("inner").then(one).commit()
+    with pytest.raises(WorkflowDefinitionError, match=r"\.clone\("):
+        create_workflow("w").then(inner).then(inner).commit()
+    create_workflow("w").then(inner).then(inner.clone("second").commit()).commit()

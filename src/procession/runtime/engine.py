@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
+from procession.runtime.deadline import within
 from procession.runtime.executor import conclude
 from procession.runtime.records import Record
 from procession.runtime.state import RunState
@@ -39,7 +40,7 @@ class LocalEngine:
         """
         Run *plan* on *value* and return the output, or the ``Stop`` that ended it, once it is awaited.
         """
-        if plan.check_in is not None:
+        if plan.check_in is not None or plan.timeout is not None:
             return self._checked(plan, value, run)
         follow = run.follow
         if follow is None:
@@ -47,10 +48,10 @@ class LocalEngine:
         return follow(plan.nodes, value, run, "")
 
     async def _checked(self, plan: Plan, value: Any, run: RunState) -> Any:
-        check = plan.check_in
-        assert check is not None
         try:
-            value = run.init_data = check.validate(value, where=plan.where)
+            if plan.check_in is not None:
+                value = run.init_data = plan.check_in.validate(value, where=plan.where)
+            work = (run.follow or walk)(plan.nodes, value, run, "")
+            return await (work if plan.timeout is None else within(plan, work, ""))
         except Exception as error:
             return conclude(run, Record(PlanNode(plan.id, plan.id), plan.id, 0.0), error)
-        return await (run.follow or walk)(plan.nodes, value, run, "")

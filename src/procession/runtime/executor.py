@@ -41,7 +41,19 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
         return await output if node.is_async else output
     if node.check_in is not None:
         value = node.check_in.validate(value, where=node.taken, path=path)
-    policy = node.retry
+    if node.total_timeout is None:
+        return await _attempts(node, run, record, value)
+    with anyio.move_on_after(node.total_timeout):
+        return await _attempts(node, run, record, value)
+    raise StepTimeout(
+        f"step {node.id!r} took longer than {node.total_timeout:g} s in {_times(record.attempt)}",
+        path=path,
+        hint="raise its total_timeout=, or try less often",
+    )
+
+
+async def _attempts(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
+    path, policy = record.path, node.retry
     if policy is None:
         return await _attempt(node, run, record, value)
     delays = policy.delays(f"{run.run_id}:{path}")
@@ -62,6 +74,10 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
             payload = {"error": error, "delay": delay}
             run.append(Note("node.retrying", run.now(), path, node.id, record.attempt, payload))
             await anyio.sleep(delay)
+
+
+def _times(attempts: int) -> str:
+    return f"{attempts} attempt{'s' if attempts > 1 else ''}"
 
 
 async def _attempt(node: Leaf, run: RunState, record: Record, value: Any) -> Any:

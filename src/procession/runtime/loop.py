@@ -13,9 +13,9 @@ from procession.runtime.executor import fail, is_awaitable
 from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.result import Bailed, Stop, out_of_workflow
+from procession.steps.times import wrong_moment, wrong_time
 from procession.steps.truth import truth
 from procession.workflows.plan import Loop, Pause
-from procession.workflows.times import wrong_moment, wrong_time
 
 __all__ = ["run_loop", "run_pause"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from procession.errors import ConditionError, NoArmMatched
 from procession.runtime.context import Context
+from procession.runtime.deadline import within
 from procession.runtime.executor import conclude, fail, perform
 from procession.runtime.fanin import is_forkable, merged, run_map
 from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
@@ -185,7 +186,8 @@ def _entered(plan: Plan, value: Any, run: RunState, path: str, walk: Walk) -> Aw
     """
     if plan.check_in is not None:
         value = plan.check_in.validate(value, where=plan.where, path=path or None)
-    return walk(plan.nodes, value, run, path + "/" if path and not plan.single else path)
+    work = walk(plan.nodes, value, run, path + "/" if path and not plan.single else path)
+    return work if plan.timeout is None else within(plan, work, path)
 
 
 def _left(plan: Plan, output: Any) -> Any:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from procession.errors import DefinitionError
 from procession.messages.value import Value
+from procession.steps.times import wrong_time
 
 __all__ = ["RetryPolicy"]
 
@@ -28,6 +30,16 @@ class RetryPolicy(Value):
     max_delay: float = 30.0
     jitter: float = 0.0
     retry_on: tuple[type[Exception], ...] = (Exception,)
+
+    def __post_init__(self) -> None:
+        """
+        Refuse numbers that make no sense.
+        """
+        times = (self.initial, self.max_delay, self.factor, self.jitter)
+        if self.max_attempts < 1 or any(wrong_time(each) for each in times):
+            raise DefinitionError(
+                f"{self!r} cannot be kept to", hint="max_attempts is 1 or more, and the others are 0 or more"
+            )
 
     def delays(self, seed: int | str = 0) -> Iterator[float]:
         """

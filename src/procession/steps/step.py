@@ -18,6 +18,7 @@ from procession.messages.value import Value
 from procession.steps.request_context import RequestContext
 from procession.steps.retry import RetryPolicy
 from procession.steps.scope import RequestScope
+from procession.steps.times import check_timeout
 
 __all__ = [
     "Definition", "InlineRun", "Step", "StepContext", "StepKind", "SupportsStep", "as_step", "step",
@@ -215,6 +216,8 @@ class Step(Value, Generic[In_contra, Out_co], kw_only=True):
     retry: RetryPolicy | None = None
     timeout: float | None = None
     """Seconds that one attempt may take."""
+    total_timeout: float | None = None
+    """Seconds that all attempts and the delays between them may take."""
     owner: Any = None
     """The processor, tool or workflow that this step stands for."""
     source: str | None = None
@@ -231,6 +234,12 @@ class Step(Value, Generic[In_contra, Out_co], kw_only=True):
         Return the same step under another *id*.
         """
         return self.replace(id=id)
+
+    def clone(self, id: str) -> Step[In_contra, Out_co]:
+        """
+        Return the same step under another *id*, as ``renamed`` does; workflows are cloned by the same word.
+        """
+        return self.renamed(id)
 
 
 def as_step(thing: SupportsStep[Any, Any] | Callable[..., Any]) -> Step[Any, Any]:
@@ -261,6 +270,7 @@ def step(
     id: str | None = None,
     retry: RetryPolicy | None = None,
     timeout: float | None = None,
+    total_timeout: float | None = None,
     blocking: bool = False,
     resume_type: Any = None,
     suspend_type: Any = None,
@@ -271,10 +281,12 @@ def step(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     Make a step of a function that takes a :class:`StepContext`.
 
     The function's name, or *id*, names the step; the annotations of the context's input and of the result are its
-    schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.  A step that suspends says
-    in *suspend_type* what it asks and in *resume_type* what the answer must be.
+    schemas.  A plain function runs in place; with ``blocking=True`` it runs in a worker thread.  *timeout* is how many
+    seconds one attempt may take, *total_timeout* all of them together with the delays between; a function that neither
+    waits nor is ``blocking`` cannot be interrupted.
+    A step that suspends says in *suspend_type* what it asks and in *resume_type* what the answer must be.
 
-    Raises ``DefinitionError`` for a function that yields.
+    Raises ``DefinitionError`` for a function that yields, and for times that cannot be.
 
     >>> @step
     ... async def shout(ctx: StepContext[str]) -> str:
@@ -302,6 +314,8 @@ def _make_step(function: Callable[..., Any], **options: Any) -> Step[Any, Any]:
             f"step {options.get('id') or function.__name__!r} is a generator function, of which a call runs nothing",
             hint="return the whole result; what is to be shown meanwhile goes to ctx.emit",
         )
+    for name in ("timeout", "total_timeout"):
+        check_timeout(f"step {options.get('id') or function.__name__!r}", name, options.get(name))
     input_type, output_type = context_types(function)
     code = getattr(function, "__code__", None)
     description = options.pop("description", None)

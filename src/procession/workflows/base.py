@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
+from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step
+from procession.steps.times import check_timeout
+from procession.workflows.caller import caller
 from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import Node
@@ -35,19 +38,25 @@ class WorkflowBase(Generic[In, Out]):
 
     __slots__ = (
         "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
-        "input_type", "kind", "plans", "reducers", "source",
+        "input_type", "kind", "plans", "reducers", "retry", "source", "timeout",
     )  # fmt: skip
 
     def __init__(
         self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
-        reducers: Reducers | None = None, source: str | None = None,
+        reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
+        source: str | None = None,
     ) -> None:  # fmt: skip
+        check_timeout(f"workflow {id!r}", "timeout", timeout)
         self.id = id
         self.input_type = input_type
         self.kind: WorkflowKind = kind
         self.description = description
         self.reducers: Reducers = reducers or {}
         """How two values of one key of the run's state become one, where branches both set it (D29)."""
+        self.retry = retry
+        """How steps are tried again that have no policy of their own, also in workflows inside that have none."""
+        self.timeout = timeout
+        """Seconds that all of it may take."""
         self.source = source
         self.findings: tuple[Finding, ...] = ()
         """What ``commit()`` found and did not refuse: warnings."""
@@ -112,6 +121,18 @@ class WorkflowBase(Generic[In, Out]):
         made: Step[In, Out] = step_of(self)
         if self._committed:
             self._step = made
+        return made
+
+    def clone(self, id: str) -> Self:
+        """
+        Return a workflow of the same nodes and settings under another *id*, still open: it can be added to.
+        """
+        file, line = caller()
+        made = type(self)(
+            id, self.input_type, kind=self.kind, description=self.description, reducers=self.reducers,
+            retry=self.retry, timeout=self.timeout, source=f"{file}:{line}",
+        )  # fmt: skip
+        made._nodes, made._counts, made._explicit = list(self._nodes), dict(self._counts), self._explicit
         return made
 
     def draw(self, format: DrawFormat = "ascii", **options: Any) -> str:

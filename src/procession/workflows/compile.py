@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from procession.errors import DefinitionError
+from procession.steps.retry import RetryPolicy
 from procession.steps.schema import schema_of
 from procession.steps.step import Step
 from procession.workflows.definition import WorkflowDefinition
@@ -64,7 +65,7 @@ def plan_for(workflow: WorkflowDefinition, only: Only = None) -> Plan:
         return found
     if not workflow.committed:
         raise DefinitionError(f"workflow {workflow.id!r} is not committed", hint="call .commit() once it is complete")
-    made = workflow.plans[only] = _Compiler(only).workflow(workflow)
+    made = workflow.plans[only] = _Compiler(only, workflow.retry).workflow(workflow)
     return made
 
 
@@ -74,12 +75,14 @@ def plan_of_step(step: Step[Any, Any]) -> Plan:
     """
     compiler = _Compiler(None)
     nodes = compiler.step(step, "")
-    return Plan(step.id, nodes, f"step {step.id!r}", None, False, compiler.reducers, True)
+    return Plan(step.id, nodes, f"step {step.id!r}", None, False, compiler.reducers, single=True)
 
 
 class _Compiler:
-    def __init__(self, only: Only) -> None:
+    def __init__(self, only: Only, retry: RetryPolicy | None = None) -> None:
         self.only = only
+        self.retry = retry
+        """For steps that have no policy of their own."""
         self.keeps = False
         self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
 
@@ -88,7 +91,7 @@ class _Compiler:
         self.reducers.update(workflow.reducers)
         where = f"input of workflow {workflow.id!r}"
         check = schema_of(workflow.input_type)
-        return Plan(workflow.id, nodes, where, check, self.keeps, self.reducers)
+        return Plan(workflow.id, nodes, where, check, self.keeps, self.reducers, workflow.timeout)
 
     def sequence(self, nodes: Sequence[Node], given: Any) -> tuple[PlanNode, ...]:
         """
@@ -125,7 +128,7 @@ class _Compiler:
                 case LoopNode():
                     body = self.place(node.body, "")
                     inner = body[0] if len(body) == 1 and isinstance(body[0], Nested) else None
-                    if inner is not None and inner.plan.check_in is not None:
+                    if inner is not None and (inner.plan.check_in or inner.plan.timeout) is not None:
                         inner = None
                     made.append(Loop(node.id, node.id, body, node.condition, node.until, node.max_iterations, inner))
                 case SleepNode():
@@ -202,20 +205,23 @@ class _Compiler:
             return (Leaf(step.id, key, step, INLINE, function, step.inline_async, "", ""),)
         check_in = schema_of(step.input_type) if given is None or given != step.input_type else None
         check_out = schema_of(step.output_type)
-        retry = step.retry if step.retry is not None and step.retry.max_attempts > 1 else None
-        if retry is not None or step.timeout is not None or step.blocking:
+        retry = step.retry if step.retry is not None else self.retry
+        retry = retry if retry is not None and retry.max_attempts > 1 else None
+        if retry is not None or step.timeout is not None or step.total_timeout is not None or step.blocking:
             mode = GUARDED
         else:
             mode = CHECKED if check_in is not None or check_out is not None else CALL
         taken, made = f"input of step {step.id!r}", f"output of step {step.id!r}"
-        is_async, timeout = _is_async(function), step.timeout
-        return (Leaf(step.id, key, step, mode, function, is_async, taken, made, check_in, check_out, retry, timeout),)
+        is_async, limits = _is_async(function), (step.timeout, step.total_timeout)
+        return (Leaf(step.id, key, step, mode, function, is_async, taken, made, check_in, check_out, retry, *limits),)
 
     def nested(self, step: Step[Any, Any], key: str) -> tuple[PlanNode, ...]:
         body: Any = step.body
         if self.only is not None and not takes_part(body, self.only):
             return ()
         plan = plan_for(body, self.only)
+        if self.retry is not None and body.retry is None:
+            plan = _Compiler(self.only, self.retry).workflow(body)
         self.reducers.update(plan.reducers)
         return (Nested(step.id, key, plan),)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from procession.steps.retry import RetryPolicy
 from procession.workflows.nodes import Node
 from procession.workflows.plan import Plan
 
@@ -56,6 +57,16 @@ class WorkflowDefinition(Protocol):
     @property
     def reducers(self) -> Mapping[str, Callable[[Any, Any], Any]]:
         """How two values of one key of the state become one."""
+        ...
+
+    @property
+    def retry(self) -> RetryPolicy | None:
+        """How steps are tried again that have no policy of their own."""
+        ...
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that all of it may take."""
         ...
 
     @property

@@ -34,6 +34,7 @@ def step_of(workflow: WorkflowDefinition) -> Step[Any, Any]:
         input_type=workflow.input_type,
         output_type=dict if isinstance(made, Outputs) else made,
         description=workflow.description,
+        timeout=workflow.timeout,
         owner=workflow,
         source=workflow.source,
     )

@@ -58,6 +58,7 @@ class Leaf(PlanNode):
     check_out: Schema | None = None
     retry: RetryPolicy | None = None
     timeout: float | None = None
+    total_timeout: float | None = None
 
 
 class Nested(PlanNode):
@@ -192,5 +193,7 @@ class Plan(Value):
     keeps: bool
     """Whether a map reads an earlier step's output from the records."""
     reducers: Mapping[str, Callable[[Any, Any], Any]]
+    timeout: float | None = None
+    """Seconds that all of it may take."""
     single: bool = False
     """Whether it is one step, which stands at the very path it is run at."""

@@ -125,7 +125,7 @@ class _Finder:
                 "duplicate-step-id",
                 f"two steps have the id {id!r}{where}",
                 node,
-                "results are kept by id: give one of them another, e.g. step.renamed('...')",
+                "results are kept by id: give one of them another, e.g. by .clone('...') of the step or workflow",
                 steps=(id,),
             )
 

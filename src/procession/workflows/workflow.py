@@ -11,7 +11,9 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args, ov
 from procession.errors import DefinitionError, Finding
 from procession.steps.forkable import MergePolicy
 from procession.steps.item_error import ItemError
+from procession.steps.retry import RetryPolicy
 from procession.steps.step import StepContext, SupportsStep, as_step
+from procession.steps.times import wrong_moment, wrong_time
 from procession.workflows.base import Reducers, WorkflowBase, WorkflowKind
 from procession.workflows.caller import caller
 from procession.workflows.nodes import (
@@ -32,7 +34,6 @@ from procession.workflows.nodes import (
     Waiting,
     step_node,
 )
-from procession.workflows.times import wrong_moment, wrong_time
 from procession.workflows.validate import find
 
 __all__ = ["Workflow", "WorkflowKind", "check", "create_workflow"]
@@ -293,19 +294,23 @@ def check(workflow: Workflow[Any, Any]) -> list[Finding]:
 @overload
 def create_workflow(
     id: str, input_type: type[In], *, kind: WorkflowKind = "default", description: str = "",
-    reducers: Reducers | None = None,
+    reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
 ) -> Workflow[In, In]: ...  # fmt: skip
 @overload
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
-    reducers: Reducers | None = None,
+    reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
 ) -> Workflow[Any, Any]: ...  # fmt: skip
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
-    reducers: Reducers | None = None,
+    reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
 ) -> Workflow[Any, Any]:  # fmt: skip
     """
     Begin a workflow whose input is an *input_type*; ``kind="processor"`` marks one made of processors.
+
+    *retry* is for steps that have no policy of their own, here and in workflows inside that have none; ``RetryPolicy(1)``
+    keeps a step from it.  All of it may take *timeout* seconds: a run that takes longer fails with ``RunTimeout``, a
+    workflow inside another with ``StepTimeout``.
 
     >>> from procession.steps.step import StepContext, step
     >>> from procession.workflows.workflow import create_workflow
@@ -316,4 +321,7 @@ def create_workflow(
     Workflow('loud', 1 nodes)
     """
     file, line = caller()
-    return Workflow(id, input_type, kind=kind, description=description, reducers=reducers, source=f"{file}:{line}")
+    return Workflow(
+        id, input_type, kind=kind, description=description, reducers=reducers, retry=retry, timeout=timeout,
+        source=f"{file}:{line}",
+    )  # fmt: skip

@@ -7,7 +7,9 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-__all__ = ["wrong_moment", "wrong_time"]
+from procession.errors import DefinitionError
+
+__all__ = ["check_timeout", "wrong_moment", "wrong_time"]
 
 
 def wrong_time(seconds: object) -> str:
@@ -22,6 +24,15 @@ def wrong_time(seconds: object) -> str:
     if math.isnan(seconds) or math.isinf(seconds) or seconds < 0:
         return f"{seconds}, which is no time to wait: 0 or more seconds"
     return ""
+
+
+def check_timeout(what: str, name: str, seconds: object) -> None:
+    """
+    Raise ``DefinitionError`` where *seconds* is neither ``None`` nor a time that *what* may take.
+    """
+    wrong = wrong_time(seconds) if seconds is not None else ""
+    if wrong or seconds == 0:
+        raise DefinitionError(f"{what} has {name}={seconds!r}", hint="it is a number of seconds, more than 0")
 
 
 def wrong_moment(moment: object) -> str:
