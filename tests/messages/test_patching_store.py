@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.messages.strategies import START, edited, messages, numbered, redacted, said, texts
+from tests.messages.strategies import START, change, changes, edited, numbered, redacted, said, texts
 
 from procession.errors import MessageError
 from procession.messages.message import Message
@@ -16,45 +16,6 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart, ToolCallPart
 from procession.messages.patch import EMPTY_PATCH, Patch
 from procession.messages.serial import from_json, to_json
-
-ids = st.sampled_from(["m0", "m1", "m2", "m3", "m9"])
-changes = st.lists(
-    st.one_of(
-        st.tuples(st.just("text"), ids, texts),
-        st.tuples(st.just("note"), ids, texts),
-        st.tuples(st.just("redact"), ids, texts),
-        st.tuples(st.just("remove"), ids, st.none()),
-        st.tuples(st.just("add"), st.sampled_from(["n1", "n2", "n3"]), texts),
-        st.tuples(st.just("source"), ids, st.sampled_from(["memory", "response", "context"])),
-        st.tuples(st.just("system"), st.sampled_from(["a", "b"]), texts),
-        st.tuples(st.just("whole"), ids, messages),
-    ),
-    max_size=6,
-)
-
-
-def change(message_list: MessageList, doings: list[tuple[str, str, Any]]) -> None:
-    """Carry out changes, as a branch would; those of a message that is not there are passed over."""
-    for doing, target, detail in doings:
-        message = message_list.get_by_id(target)
-        if doing == "add":
-            message_list.add(Message("user", detail, id=target, created_at=START + timedelta(seconds=1)))
-        elif doing == "system":
-            message_list.add_system(detail, target)
-        elif message is None:
-            continue
-        elif doing == "text":
-            message_list.replace(message.with_text(detail))
-        elif doing == "note":
-            message_list.replace(message.with_metadata(note=detail))
-        elif doing == "redact":
-            message_list.replace(message.with_text(detail), redacted=True)
-        elif doing == "remove":
-            message_list.remove([target])
-        elif doing == "source":
-            message_list.replace(message, detail)
-        else:
-            message_list.replace(detail.replace(id=target))
 
 
 def state(message_list: MessageList) -> dict[str, Any]:

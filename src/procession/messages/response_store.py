@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from procession.errors import MessageError
 from procession.messages import combine
+from procession.messages.keeping_store import KeepingStore
 from procession.messages.message import Message
 from procession.messages.parts import Part, Parts, StepStartPart, ToolCallPart
-from procession.messages.patching_store import PatchingStore
 from procession.messages.sources import RESPONSE, UNSAVED
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _ANSWER = RESPONSE | UNSAVED
 _STEP_START = StepStartPart()
 
 
-class ResponseStore(PatchingStore):
+class ResponseStore(KeepingStore):
     """
     What is said last grows step by step, at a cost that does not grow with it.
     """

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from procession.errors import MessageError, ProcessionError, RunError
-from procession.messages import chunks, edits, parts, patch, prompt, splices, tripwire
+from procession.messages import changes, chunks, edits, parts, patch, prompt, splices, tripwire
 from procession.messages.message import Message, Moment, SystemMessage
 from procession.messages.message_list import MessageList
 from procession.messages.parts import Parts
@@ -42,7 +42,7 @@ _KINDS: list[type[Value]] = [
     Message,
     SystemMessage,
     Usage,
-    *_values(parts, chunks, prompt, splices, edits, patch, tripwire),
+    *_values(parts, chunks, prompt, splices, edits, patch, changes, tripwire),
 ]
 _TYPES = {kind.__name__: kind for kind in _KINDS}
 """The values that may be written, by name.  Chunks and parts have different names throughout."""

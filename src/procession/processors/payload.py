@@ -15,7 +15,7 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.shapes import is_form, is_items
 from procession.processors.hooks import Hook
-from procession.steps.forkable import MergePolicy
+from procession.steps.forkable import MergePolicy, register_kept
 
 __all__ = ["HookPayload"]
 
@@ -36,11 +36,16 @@ class HookPayload:
 
     fields: ClassVar[tuple[str, ...]] = ()
     """All of them, those of the class above it included."""
+    kept_as: ClassVar[str]
+    """What a payload of the class is called where a run is kept."""
 
     __slots__ = ("message_list", "retry_count", "step_number", "steps")
 
     def __init_subclass__(cls) -> None:
         cls.fields = tuple(name for base in cls.__mro__ for name in base.__dict__.get("__slots__", ()))
+        if "hook" in cls.__dict__:
+            cls.kept_as = cls.hook.value
+            register_kept(cls.kept_as, cls.from_whole)
 
     def __init__(
         self,
@@ -117,6 +122,43 @@ class HookPayload:
             for field in self.changeable:
                 setattr(self, field, getattr(picked, field))
         return self
+
+    def changes_since(self, base: Any) -> Any:
+        """
+        Return what a processor made of *base*, a fork of this payload as it was before.
+        """
+        from procession.processors.payload_changes import changes_of  # with a run that is kept
+
+        return changes_of(self, base)
+
+    def redo(self, changes: Any) -> HookPayload:
+        """
+        Change this payload as a processor did, in place, and return it.
+
+        Raises ``MessageError`` where it is not the payload that the processor was given.
+        """
+        from procession.processors.payload_changes import redo_changes
+
+        made: HookPayload = redo_changes(self, changes)
+        return made
+
+    def whole(self) -> Any:
+        """
+        Return all that the payload holds, for a run that begins with it.
+        """
+        from procession.processors.payload_changes import whole_of
+
+        return whole_of(self)
+
+    @classmethod
+    def from_whole(cls, fields: Any) -> HookPayload:
+        """
+        Return the payload whose ``whole`` this is.
+        """
+        from procession.processors.payload_changes import from_whole
+
+        made: HookPayload = from_whole(cls, fields)
+        return made
 
     def refuse_said_again(self, outputs: Mapping[str, HookPayload]) -> None:
         """

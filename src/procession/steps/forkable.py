@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-__all__ = ["Forkable", "MergePolicy"]
+__all__ = ["Forkable", "Keepable", "MergePolicy", "kept_kinds", "register_kept"]
 
 MergePolicy: TypeAlias = Literal["strictest", "priority", "chain"] | Callable[[Any, Mapping[str, Any]], Any]
 """
@@ -47,3 +47,41 @@ class Forkable(Protocol):
         removed and not *allow_drop* (D25).
         """
         ...
+
+
+@runtime_checkable
+class Keepable(Protocol):
+    """
+    What a journal asks of a value that steps change: what one of them changed, to do it again where a run goes on (D30).
+    """
+
+    def whole(self) -> Any:
+        """
+        Return all that it holds, for a run that begins with it.
+        """
+        ...
+
+    def changes_since(self, base: Any) -> Any:
+        """
+        Return what a step made of *base*, a fork of the value as it was before: values that need no annotation.
+
+        What was taken away or hidden is not among them.
+        """
+        ...
+
+    def redo(self, changes: Any) -> Any:
+        """
+        Change this value, which is what the step was given, as it was changed then, and return it.
+        """
+        ...
+
+
+kept_kinds: dict[str, Callable[[Any], Any]] = {}
+"""What reads a whole value again, by what its class is *kept_as*; read by ``patches`` and written by ``register_kept``."""
+
+
+def register_kept(name: str, read: Callable[[Any], Any]) -> None:
+    """
+    Let *read* make the values of a class that is *kept_as* this *name*, of what their ``whole`` gave.
+    """
+    kept_kinds[name] = read
