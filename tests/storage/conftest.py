@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.storage.journals import Clock
+from tests.storage.other_process import OtherProcess, in_turns
 
 from procession.storage.base import JournalStore
 from procession.storage.memory import InMemoryJournal
@@ -20,12 +20,23 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", "sqlite-full"])
+@pytest.fixture(scope="session")
+def other_process() -> Iterator[OtherProcess]:
+    """Yield a process that works on the same files."""
+    made = OtherProcess()
+    yield made
+    made.end()
+
+
+@pytest.fixture(params=["memory", "sqlite", "two-processes"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[JournalStore]:
-    """Yield an empty store."""
+    """Yield an empty store; that of two processes does each call in the other one than the call before."""
     if request.param == "memory":
         yield InMemoryJournal(clock=clock)
-    else:
-        synchronous: Any = "full" if request.param == "sqlite-full" else "normal"
-        async with SQLiteJournal(tmp_path / "runs.db", synchronous=synchronous, clock=clock) as made:
+        return
+    path = str(tmp_path / "runs.db")
+    async with SQLiteJournal(path, clock=clock) as made:
+        if request.param == "sqlite":
             yield made
+        else:
+            yield in_turns(made, request.getfixturevalue("other_process"), path, clock)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
@@ -35,6 +36,9 @@ _MOST = 100
 _MOST_PAGES = 256
 """And how much of the log they may fill."""
 
+_ALONE = 0.001
+"""Seconds for which one who writes alone goes on without a round of the loop."""
+
 _SLOW = 0.005
 """Seconds that a commit on the loop may take: where one takes longer the disk is slow, or the machine is busy."""
 
@@ -58,16 +62,19 @@ class _Pass:
 
     async def until_ended(self) -> BaseException | None:
         """
-        Wait for the end, whoever cancels, and return what asyncio's own cancelling has raised, which no shield keeps off.
+        Wait for the end, whoever cancels, and return what that has raised meanwhile.
         """
         ended = self._ended = self._ended or anyio.Event()
-        interrupted: BaseException | None = None
+        try:
+            await ended.wait()
+        except anyio.get_cancelled_exc_class() as error:
+            interrupted = error
+        else:
+            return None
         with anyio.CancelScope(shield=True):
             while not ended.is_set():
-                try:
+                with suppress(anyio.get_cancelled_exc_class()):  # asyncio's own: no shield keeps it off
                     await ended.wait()
-                except anyio.get_cancelled_exc_class() as error:
-                    interrupted = error
         return interrupted
 
     def end(self) -> None:
@@ -103,28 +110,32 @@ class Commits:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._is_full = connection.synchronous == "full"
+        self._alone_until = 0.0
         self._slow = 0
         """How many of the last commits on the loop were slow."""
         self._in_thread = 0
         """How many commits are still to be done in a thread for that."""
 
-    async def write(self, work: Callable[[sqlite3.Connection], Out], size: int = 0) -> Out:
+    async def write(self, work: Callable[[sqlite3.Connection], Out], size: int = 0, *, is_one: bool = False) -> Out:
         """
         Do *work*, which writes about *size* bytes, within a commit, and return what it returns, once that has ended.
 
-        Raises ``StoreError`` where it could not be committed.  Who is cancelled waits for the end of the commit.
+        *is_one* says that it is one statement, which is a commit by itself.  Raises ``StoreError`` where it could not be
+        committed.  Who is cancelled waits for the end of the commit.
         """
-        one = Write(work, size)
-        turn = self._turn()
-        gathering = turn.gathering
-        if gathering is None:
-            gathering = turn.gathering = _Pass(one)
-            interrupted = await self._lead(turn, gathering)
-        else:
-            gathering.writes.append(one)
-            interrupted = await gathering.until_ended()
-        if interrupted is not None:
-            raise interrupted
+        one = Write(work, size, is_one)
+        if not (self._is_alone(one) and self._connection.commit_now((one,))):
+            turn = self._turn()
+            gathering = turn.gathering
+            if gathering is None:
+                gathering = turn.gathering = _Pass(one)
+                interrupted = await self._lead(turn, gathering)
+            else:
+                gathering.writes.append(one)
+                interrupted = await gathering.until_ended()
+            if interrupted is not None:
+                raise interrupted
         if one.failure is not None:
             raise one.failure
         result: Out = one.result
@@ -140,25 +151,31 @@ class Commits:
             turn = turns[self] = _Turn()
         return turn
 
+    def _is_alone(self, one: Write) -> bool:
+        """
+        Whether nobody else has written of late, so that the loop need not go round for *one*: for a millisecond, then
+        it does.
+        """
+        return time.perf_counter() < self._alone_until and one.pages <= _MOST_PAGES
+
     async def _lead(self, turn: _Turn, own: _Pass) -> BaseException | None:
         """
-        Let others join, commit for all, and return what asyncio's own cancelling has raised meanwhile.
+        Let others join, commit for all, and return what cancelling has raised meanwhile.
         """
         interrupted: BaseException | None = None
         try:
-            with anyio.CancelScope(shield=True):
+            try:
+                await anyio.lowlevel.checkpoint()
+            except anyio.get_cancelled_exc_class() as error:
+                interrupted = error
+            while turn.committing is not None:
+                interrupted = await turn.committing.until_ended() or interrupted
+            turn.committing, turn.gathering = own, None
+            for part in _parts(own.writes, self._is_full):
                 try:
-                    await anyio.lowlevel.checkpoint()
-                except anyio.get_cancelled_exc_class() as error:
+                    await self._commit(part)
+                except anyio.get_cancelled_exc_class() as error:  # raised behind the commit
                     interrupted = error
-                while turn.committing is not None:
-                    interrupted = await turn.committing.until_ended() or interrupted
-                turn.committing, turn.gathering = own, None
-                for part in _parts(own.writes, self._connection.synchronous == "full"):
-                    try:
-                        await self._commit(part)
-                    except anyio.get_cancelled_exc_class() as error:  # the part has been committed
-                        interrupted = error
         finally:
             if turn.gathering is own:
                 turn.gathering = None
@@ -169,14 +186,18 @@ class Commits:
 
     async def _commit(self, writes: Sequence[Write]) -> None:
         connection = self._connection
+        self._alone_until = 0.0
         if connection.checkpoint_is_due:
             await in_thread(connection.checkpoint)
-        if connection.synchronous == "normal" and self._in_thread == 0 and writes[0].pages <= _MOST_PAGES:
+        if self._in_thread == 0 and not self._is_full and writes[0].pages <= _MOST_PAGES:
             begun = time.perf_counter()
             if connection.commit_now(writes):
-                self._slow = self._slow + 1 if time.perf_counter() - begun > _SLOW else 0
+                now = time.perf_counter()
+                self._slow = self._slow + 1 if now - begun > _SLOW else 0
                 if self._slow == _PATIENCE:
                     self._slow, self._in_thread = 0, _PENANCE
+                elif len(writes) == 1:
+                    self._alone_until = now + _ALONE
                 return
         self._in_thread = max(0, self._in_thread - 1)
         await in_thread(partial(connection.commit, writes))
@@ -186,7 +207,7 @@ def _parts(writes: Sequence[Write], whole: bool) -> Iterator[Sequence[Write]]:
     """
     Yield *writes* in parts that the loop can bear; what is too large for it stands alone.
     """
-    if whole or (len(writes) == 1):
+    if whole or len(writes) == 1:
         yield writes
         return
     part: list[Write] = []

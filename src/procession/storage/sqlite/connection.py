@@ -41,11 +41,13 @@ class Write:
     Something to be written, and what came of it.
     """
 
-    __slots__ = ("failure", "has_ended", "pages", "result", "work")
+    __slots__ = ("failure", "has_ended", "is_one", "pages", "result", "work")
 
-    def __init__(self, work: Callable[[sqlite3.Connection], Any], size: int) -> None:
+    def __init__(self, work: Callable[[sqlite3.Connection], Any], size: int, is_one: bool) -> None:
         self.work = work
-        self.pages = 2 + size // 4096
+        self.is_one = is_one
+        """Whether it is one statement, which is a commit by itself."""
+        self.pages = 2 + (size + 3000) // 4096
         """How much it adds to the log, about."""
         self.has_ended = False
         self.result: Any = None
@@ -213,6 +215,10 @@ class Connection:
 
 
 def _all_or_nothing(made: sqlite3.Connection, writes: Sequence[Write]) -> None:
+    if len(writes) == 1 and writes[0].is_one:
+        writes[0].result = writes[0].work(made)
+        writes[0].has_ended = True
+        return
     made.execute("BEGIN IMMEDIATE")  # no other process writes before the commit
     try:
         for one in writes:

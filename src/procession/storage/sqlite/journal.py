@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -129,6 +130,10 @@ class SQLiteJournal:
 
         Raises ``StoreError`` also where the run has a row of one of the ``seq`` already.
         """
+        if len(rows) == 1 and status is None and data is UNCHANGED and not release:  # what a step writes
+            row = rows[0]
+            entry = (row.seq, row.kind, row.path, row.attempt, row.data, run_id, token)
+            return await self._commits.write(partial(_add_entry, entry), len(row.data or ""), is_one=True)
         changes: list[str] = []
         values: list[Any] = []
         if status is not None:
@@ -147,9 +152,8 @@ class SQLiteJournal:
         def write(made: sqlite3.Connection) -> bool:
             # Each statement writes nothing unless the token holds the run, and within one commit all do or none does;
             # what gives the run back comes last.
-            for entry in entries:
-                if not _add_entry(made, entry):
-                    return False
+            if not all([_add_entry(entry, made) for entry in entries]):
+                return False
             if changes:
                 update = f"UPDATE procession_runs SET {', '.join(changes)} WHERE {_HELD}"
                 return made.execute(update, (*values, run_id, token)).rowcount == 1
@@ -280,7 +284,7 @@ class SQLiteJournal:
         return await self._commits.write(work, sum([len(text) for text in texts if text is not None]))
 
 
-def _add_entry(made: sqlite3.Connection, entry: tuple[Any, ...]) -> bool:
+def _add_entry(entry: tuple[Any, ...], made: sqlite3.Connection) -> bool:
     import sqlite3
 
     try:
