@@ -11,7 +11,6 @@ from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunE
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
-from procession.storage.base import JournalRow
 from procession.storage.memory import InMemoryJournal
 from procession.storage.sqlite.journal import SQLiteJournal
 from procession.workflows.workflow import create_workflow
@@ -157,8 +156,8 @@ async def test_loops_and_items_go_on_where_they_were() -> None:
 
     ran.clear()
     each = create_workflow("each", list[int]).foreach(ask, concurrency=2).commit()
-    result = await runtime.run(each, [1, 2, 2, 5], run_id="each")
-    assert list(result.suspended) == ["ask[1]", "ask[2]"]
+    listed = await runtime.run(each, [1, 2, 2, 5], run_id="each")
+    assert list(listed.suspended) == ["ask[1]", "ask[2]"]
     with pytest.raises(ResumeError, match="2 steps wait"):
         await runtime.resume("each", 7)
     assert (await runtime.resume("each", 7, step="ask[2]")).status == "suspended"
@@ -279,8 +278,3 @@ async def test_a_changed_workflow_refuses_to_go_on() -> None:
     assert (await runtime.get("r")).status == "suspended"
     result = await runtime.resume("r", 1, workflow=made("a", "b"), accept_changes=["b"])  # type: ignore[arg-type]
     assert result.unwrap() == 3
-
-
-def rows_of(store: InMemoryJournal, run_id: str) -> list[JournalRow]:
-    """Return the rows of a run."""
-    return store._entries[run_id]  # type: ignore[attr-defined,no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from procession.errors import ResumeError, RunAlreadyClaimed, RunNotFound, SchemaError
 from procession.runtime.runtime import Runtime
-from procession.steps.step import StepContext, step
+from procession.steps.step import Step, StepContext, step
 from procession.storage.base import JournalStore
 from procession.storage.memory import InMemoryJournal
 from procession.storage.sqlite.journal import SQLiteJournal
@@ -108,7 +108,7 @@ async def test_each_branch_is_answered_by_itself(store: JournalStore | None) -> 
     """SUS-002: one answer resumes one branch, the other goes on waiting, and what follows runs once both are done."""
     runs: list[str] = []
 
-    def asking(name: str) -> object:
+    def asking(name: str) -> Step[int, int]:
         @step(id=name)
         async def ask(ctx: StepContext[int]) -> int:
             runs.append(name)
@@ -118,11 +118,11 @@ async def test_each_branch_is_answered_by_itself(store: JournalStore | None) -> 
         return ask
 
     @step
-    async def end(ctx: StepContext[dict[str, int]]) -> int:
+    async def end(ctx: StepContext[Mapping[str, int]]) -> int:
         runs.append("end")
         return sum(ctx.input.values())
 
-    both = create_workflow("both", int).parallel([asking("a"), asking("b")]).then(end).commit()  # type: ignore[list-item]
+    both = create_workflow("both", int).parallel([asking("a"), asking("b")]).then(end).commit()
     runtime = Runtime(store)
     result = await runtime.run(both, 0, run_id="r")
     assert result.suspended == {"a": "a", "b": "b"}
@@ -158,3 +158,24 @@ async def test_a_step_may_ask_several_questions(store: JournalStore | None) -> N
     assert (await runtime.resume("r", "Eva")).suspended == {"form": "age?"}
     assert (await runtime.resume("r", 40)).unwrap() == "Eva 40 Acme"
     assert done == ["looked up"]
+
+
+async def test_a_resumed_run_is_watched(store: JournalStore | None) -> None:
+    """The events of a run that goes on tell what is done now, and end with exactly one terminal event."""
+    runtime = Runtime(store)
+    await runtime.run(PIPELINE, "letter", run_id="r1")
+    async with runtime.resume_stream("r1", {"approved": True}) as run:
+        seen = [(event.type, event.node_path) async for event in run.events()]
+        result = await run.result()
+    assert result.status == "success"
+    assert seen == [
+        ("run.started", ""),
+        ("node.started", "approve"),
+        ("node.completed", "approve"),
+        ("node.started", "publish"),
+        ("node.completed", "publish"),
+        ("run.finished", ""),
+    ]
+    with pytest.raises(RunNotFound):
+        async with runtime.resume_stream("r9", 1):
+            pass

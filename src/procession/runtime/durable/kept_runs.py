@@ -7,13 +7,14 @@ What reads and writes journals is imported by the methods that do: most programs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from procession.errors import DefinitionError, GraphChanged, ResumeError, RunAlreadyClaimed, TargetError
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.registry import Registry
-from procession.runtime.run import Run, RunResult
+from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.walk import plan_of
 from procession.steps.request_context import RequestContext
 from procession.steps.step import SupportsStep
@@ -24,12 +25,47 @@ if TYPE_CHECKING:
     from procession.runtime.durable.reader import RunStateReader
     from procession.runtime.durable.rows import History
 
-__all__ = ["KeptRuns"]
+__all__ = ["KeptRuns", "ResumeOptions", "ResumedStream"]
 
 Workflows = SupportsStep[Any, Any]
 
 _USED = 512
 """How many definitions a runtime remembers that were not registered."""
+
+
+class ResumeOptions(TypedDict, total=False):
+    """
+    What an answer may come with; see :meth:`KeptRuns.resume`.
+    """
+
+    step: str | None
+    label: str | None
+    workflow: Workflows | None
+    request_context: RequestContext | None
+    accept_changes: Collection[str]
+
+
+class ResumedStream:
+    """
+    A run that goes on in the background of a block; see :meth:`KeptRuns.resume_stream`.
+    """
+
+    __slots__ = ("_make", "_stream")
+
+    def __init__(self, make: Callable[[], Awaitable[Run[Any, Any]]]) -> None:
+        self._make = make
+        self._stream: RunStream[Any, Any] | None = None
+
+    async def __aenter__(self) -> Run[Any, Any]:
+        run = await self._make()
+        self._stream = run.stream(run.state.init_data)
+        return await self._stream.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stream is not None:
+            await self._stream.__aexit__(kind, error, trace)
 
 
 class KeptRuns(ABC):
@@ -55,45 +91,48 @@ class KeptRuns(ABC):
         init_data: Any,
     ) -> Run[Any, Any]: ...
 
-    async def resume(
-        self,
-        run_id: str,
-        answer: Any = None,
-        *,
-        step: str | None = None,
-        label: str | None = None,
-        workflow: Workflows | None = None,
-        request_context: RequestContext | None = None,
-        accept_changes: Collection[str] = (),
-    ) -> RunResult[Any]:
+    async def resume(self, run_id: str, answer: Any = None, **options: Unpack[ResumeOptions]) -> RunResult[Any]:
         """
         Give a suspended run the *answer* it waits for, and return how it ended this time.
 
-        Where several steps wait, *step* (a path, or an id that is clear) or *label* says which one is meant; the others go
-        on waiting.  The step runs again from the top, and its ``ctx.suspend`` returns the answer.  In another process
-        the workflow is found by its id in ``runtime.registry``, or given as *workflow*.  The values of the request are
-        not kept: give them again.
+        Where several steps wait, ``step`` (a path, or an id that is clear) or ``label`` says which one is meant; the others
+        go on waiting.  The step runs again from the top, and its ``ctx.suspend`` returns the answer.  In another process
+        the workflow is found by its id in ``runtime.registry``, or given as ``workflow``.  The values of the request are
+        not kept: give ``request_context`` again.
 
         Raises ``RunNotFound``; ``ResumeError`` where the run does not wait, or not for that; ``SchemaError`` where the
         answer does not fit, after which the run waits as before; ``RunAlreadyClaimed`` where somebody else resumes the
-        run or has done so; ``GraphChanged`` where the workflow is another one now, but for the paths *accept_changes*.
+        run or has done so; ``GraphChanged`` where the workflow is another one now, but for the paths ``accept_changes``.
         """
+        run = await self._answered(run_id, answer, options)
+        return await run.start(run.state.init_data)
+
+    def resume_stream(self, run_id: str, answer: Any = None, **options: Unpack[ResumeOptions]) -> ResumedStream:
+        """
+        Do what :meth:`resume` does while a block runs: ``async with runtime.resume_stream(run_id, answer) as run``.
+
+        The run is one to watch: ``async for event in run.events()``, ``await run.result()``.
+        """
+        return ResumedStream(lambda: self._answered(run_id, answer, options))
+
+    async def _answered(self, run_id: str, answer: Any, options: ResumeOptions) -> Run[Any, Any]:
         from procession.runtime.durable.going_on import answer_run
 
-        def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
-            return self._revived(row, history, journal, workflow, request_context)
+        workflow = options.get("workflow")
 
-        run = await answer_run(
+        def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
+            return self._revived(row, history, journal, workflow, options.get("request_context"))
+
+        return await answer_run(
             self._keeper,
             run_id,
             answer,
             revive,
             lambda owner: self._definition(owner, workflow),
-            step=step,
-            label=label,
-            accept_changes=accept_changes,
+            step=options.get("step"),
+            label=options.get("label"),
+            accept_changes=options.get("accept_changes", ()),
         )
-        return await run.start(run.state.init_data)
 
     async def restart(
         self,
