@@ -312,6 +312,6 @@ async def _act(bench: Bench, run: Any, action: Mapping[str, Json]) -> dict[str, 
     except ProcessionError as error:
         return found | {"thrown": error_of(error)}
     if done.endswith("stream"):
-        found["events"] = await events_of(run, bench.workflow)
-    found["result"] = result_of(result, run, bench.workflow, stateful=bool(bench.setup.get("stateful")))
+        found["events"] = await events_of(run)
+    found["result"] = result_of(result, run, stateful=bool(bench.setup.get("stateful")))
     return found

@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tests.conformance.chunks import chunk_of
 from tests.conformance.notation import as_json, error_of
 from tests.conformance.scenario import Json, Unknown
 
+from procession.runtime.reference_events import as_reference_events
 from procession.workflows.nodes import BranchNode, ForeachNode, LoopNode, MapNode, ParallelNode, SleepNode, StepNode
 
 __all__ = ["events_of", "graph_of", "result_of"]
@@ -94,125 +94,51 @@ def _node(node: Any, workflow_id: str, suspending: Collection[str]) -> Json:
             raise Unknown("kind of node", node.kind)
 
 
-# -- inputs: what a step was given is what the one before it gave
-
-
-class _Inputs:
-    """
-    The input of every path of a run, worked out from the definition and the records.
-    """
-
-    def __init__(self, run: Any, workflow: Any) -> None:
-        self.records: Mapping[str, Any] = run.state.records
-        self.found: dict[str, Any] = {}
-        self._flow(workflow.nodes, run.state.init_data, "")
-
-    def _output(self, path: str) -> Any:
-        record = self.records.get(path)
-        return record.output if record is not None else None
-
-    def _enter(self, node: Any, path: str, value: Any) -> None:
-        self.found[path] = value
-        body = getattr(node.step, "body", None)
-        if body is not None:
-            self._flow(body.nodes, value, f"{path}/")
-
-    def _flow(self, nodes: Any, value: Any, prefix: str) -> None:
-        for node in nodes:
-            path = prefix + node.id
-            match node:
-                case ParallelNode() | BranchNode():
-                    for arm in node.children:
-                        self._enter(arm, prefix + arm.id, value)
-                    value = {
-                        arm.id: self._output(prefix + arm.id)
-                        for arm in node.children
-                        if prefix + arm.id in self.records
-                    }
-                case StepNode():
-                    self._enter(node, path, value)
-                    value = self._output(path)
-                case LoopNode() | ForeachNode():
-                    self.found[path] = value
-                    given = value
-                    for index in range(len(self.records)):
-                        inner = f"{path}[{index}]"
-                        if inner in self.records:
-                            item = isinstance(node, ForeachNode)
-                            self._enter(node.body, inner, value[index] if item else given)
-                            given = self._output(inner)
-                    value = self._output(path)
-                case _:
-                    self.found[path] = value
-                    value = self._output(path)
-
-
 # -- events
 
 
-async def events_of(run: Any, workflow: Any) -> list[Json]:
+async def events_of(run: Any) -> list[Json]:
     """
     Write the events of a run that has ended.
     """
-    inputs = _Inputs(run, workflow).found
-    kinds = {path: record.kind for path, record in run.state.records.items()}
-    loops = {path for path, kind in kinds.items() if kind == "loop"}
-    found: list[Json] = []
-    async for event in run.events():
-        if kinds.get(event.path) not in CONTAINERS:
-            found += _event(event, inputs, loops)
+    return [_event(told) async for told in as_reference_events(run.events())]
+
+
+def _event(told: Mapping[str, Any]) -> Json:
+    """
+    Write an event of the library's adapter as the traces do: without ids of runs and calls, and without times.
+    """
+    type = told["type"]
+    if type.startswith("data-"):
+        return dict(told)
+    payload: Mapping[str, Any] = told["payload"]
+    found: dict[str, Json] = {"type": type}
+    name = payload.get("id", payload.get("stepName"))
+    if name is not None:
+        found["step"] = _path(name.replace(".", "/"))
+    for key, ours in (("status", "status"), ("workflowStatus", "status"), ("output", "output")):
+        if key in payload and type != "workflow-step-progress":
+            found[ours] = payload[key]
+    if type == "workflow-step-start":
+        found["input"] = payload["payload"]
+    if "error" in payload:
+        found["error"] = _error(payload["error"])
     return found
 
 
-def _event(event: Any, inputs: Mapping[str, Any], loops: Collection[str]) -> list[Json]:
-    payload: Mapping[str, Any] = event.payload
-    inside, _, _ = event.path.rpartition("[") if event.path.endswith("]") else ("", "", "")
-    if event.path in loops or (inside and inside not in loops):
-        return []
-    step = _path(re.sub(r"\[\d+\]", "", event.path))
-    result: dict[str, Json] = {"type": "workflow-step-result", "step": step}
-    match event.type:
-        case "run.started":
-            return [{"type": "workflow-start"}]
-        case "node.started" if payload.get("kind") == "sleep":
-            return [{"type": "workflow-step-waiting", "step": step, "status": "waiting"}]
-        case "node.started":
-            given = as_json(inputs.get(event.path))
-            return [{"type": "workflow-step-start", "step": step, "status": "running", "input": given}]
-        case "node.output":
-            return _output(payload, step)
-        case "foreach.progress":
-            return [{"type": "workflow-step-progress", "step": step}]
-        case "node.completed":
-            status = "bailed" if "bailed" in payload else "success"
-            return [result | {"status": status, "output": as_json(payload["output"])}]
-        case "node.failed":
-            return [result | {"status": "failed", "error": error_of(payload["error"])}]
-        case "node.blocked":
-            return [result | {"status": "failed"}]
-        case "node.cancelled":
-            return [result | {"status": "canceled"}]
-        case "node.suspended":
-            return [{"type": "workflow-step-suspended", "step": step, "status": "suspended"}]
-        case "run.finished" | "run.suspended":
-            status = STATUS.get(str(payload["status"]), str(payload["status"]))
-            finish: list[Json] = [{"type": "workflow-finish", "status": status, "output": {}}]
-            return [{"type": "workflow-canceled"}, *finish] if status == "canceled" else finish
-        case _:
-            return []
-
-
-def _output(payload: Mapping[str, Any], step: str) -> list[Json]:
-    chunk = payload.get("chunk", payload.get("output"))
-    if getattr(chunk, "type", "") == "workflow-step-output":
-        return [{"type": "workflow-step-output", "step": step, "output": as_json(chunk.output)}]
-    return [chunk_of(chunk)] if hasattr(chunk, "type") else []
+def _error(error: Mapping[str, Any]) -> Json:
+    chain: list[str] = []
+    seen: Mapping[str, Any] | None = error
+    while seen is not None:
+        chain.append(seen["message"])
+        seen = seen.get("cause")
+    return {"name": error["name"], "message": error["message"], "chain": chain}
 
 
 # -- results
 
 
-def result_of(result: Any, run: Any, workflow: Any, *, stateful: bool) -> Json:
+def result_of(result: Any, run: Any, *, stateful: bool) -> Json:
     """
     Write the result of a run.
     """
@@ -226,7 +152,7 @@ def result_of(result: Any, run: Any, workflow: Any, *, stateful: bool) -> Json:
     if result.status == "suspended":
         found["suspended"] = [path.split("/") for path in result.suspended]
         found["suspend_payload"] = {path.split("/")[0]: as_json(said) for path, said in result.suspended.items()}
-    inputs = _Inputs(run, workflow).found
+    inputs = {path: record.input for path, record in result.steps.items()}
     found["steps"] = {
         re.sub(r"<id-\d+>", "<id>", _path(path)): _record(record, _last(record, inputs), result.suspended)
         for path, record in result.steps.items()
