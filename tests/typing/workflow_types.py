@@ -8,6 +8,7 @@ from procession import Run, RunResult, Runtime, StepContext, Workflow, create_wo
 from procession.runtime.run import RunStream
 from procession.steps.item_error import ItemError
 from procession.workflows.nodes import arm
+from procession.workflows.sources import from_step
 
 
 @step
@@ -30,6 +31,11 @@ async def plain(ctx: StepContext[str]) -> int:
 def positive(value: int) -> bool:
     """Say whether a number is positive."""
     return value > 0
+
+
+def half_of(value: int) -> int:
+    """Give half of a number, as a function of it."""
+    return value // 2
 
 
 async def texts(value: int) -> list[str]:
@@ -61,6 +67,9 @@ assert_type(numbers.map(texts).foreach(length, on_error="collect"), Workflow[str
 assert_type(numbers.sleep_until(datetime.now(UTC)), Workflow[str, int])
 assert_type(numbers.sleep_until(lambda value: datetime.fromtimestamp(value, UTC)), Workflow[str, int])
 assert_type(numbers.parallel([half], concurrency=2), Workflow[str, Mapping[str, int]])
+
+assert_type(numbers.map({"a": from_step("length"), "b": half_of}), Workflow[str, dict[str, Any]])
+numbers.map({"a": length})  # type: ignore[dict-item]
 
 numbers.branch([(lambda value: value > 0, length)])  # type: ignore[arg-type]
 numbers.do_while(length, positive)  # type: ignore[arg-type]

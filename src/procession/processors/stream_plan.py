@@ -21,6 +21,7 @@ from procession.processors.stream_map import MapItem
 from procession.processors.text_guard import TextGuard
 from procession.steps.scope import RequestScope
 from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, Pick, StepNode
+from procession.workflows.sources import Fields
 from procession.workflows.workflow import Workflow
 
 __all__ = ["StreamPlan", "stream_plan"]
@@ -103,7 +104,16 @@ def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
             f"workflow {workflow.id!r} picks {function.step_id!r} where there are no branches",
             hint="put the pick right after .parallel() or .branch()",
         )
+    if isinstance(function, Fields):
+        raise _no_fields(node)
     return lambda payload, scope: MapItem(node.id, function, payload)
+
+
+def _no_fields(node: MapNode) -> ProcessorDefinitionError:
+    return ProcessorDefinitionError(
+        f"map {node.id!r} makes fields where chunks of a stream pass",
+        hint="map them with a function, or pick() a branch",
+    )
 
 
 def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None, path: str) -> list[Make]:
@@ -180,7 +190,7 @@ def _fork_maker(
     branch = node if isinstance(node, BranchNode) else None
     default = branch.default if branch is not None else None
     compiled_default = (default.step.id, _step(default, path), _redacts(default)) if default is not None else None
-    choose = _chooser(chosen.function) if chosen is not None else None
+    choose = _chooser(chosen) if chosen is not None else None
 
     def make(payload: OutputStreamPayload, scope: RequestScope) -> Item:
         def arm(step_id: str, makers: list[Make], condition: Any, redacts: bool) -> StreamArm:
@@ -210,7 +220,10 @@ def _redacts(node: Node) -> bool:
     return any(option(owner, "redacts") for owner in owners(child.step for child in node.children))
 
 
-def _chooser(function: Callable[[Any], Any] | Pick) -> Callable[[Mapping[str, Any]], Any]:
+def _chooser(node: MapNode) -> Callable[[Mapping[str, Any]], Any]:
+    function = node.function
+    if isinstance(function, Fields):
+        raise _no_fields(node)
     if not isinstance(function, Pick):
         return function
     step_id = function.step_id

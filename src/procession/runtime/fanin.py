@@ -10,6 +10,7 @@ from typing import Any, cast
 from procession.errors import MergeConflict, RunError
 from procession.runtime.events import Note
 from procession.runtime.executor import fail, is_awaitable
+from procession.runtime.mapped import made_of_fields
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, Walk
 from procession.steps.forkable import MergePolicy
@@ -62,7 +63,7 @@ async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk,
     path = prefix + node.key
     base = value if base is None else base
     record: Record | None = None
-    journal = run.journal if node.function is not None and not is_forkable(base) else None
+    journal = run.journal if node.pick is None and not is_forkable(base) else None
     if journal is not None and (known := run.records.get(path)) is not None and known.status == "success":
         try:
             return journal.recall(known, node, value)
@@ -76,6 +77,8 @@ async def run_map(node: Map, value: Any, run: RunState, prefix: str, walk: Walk,
             output = node.function(value)
             if is_awaitable(output):
                 output = await output
+        elif node.fields is not None:
+            output = await made_of_fields(node, value, run, prefix)
         else:
             output = _picked(node, value, run, prefix, path)
         if is_forkable(base):

@@ -44,6 +44,7 @@ from procession.workflows.plan import (
     Plan,
     PlanNode,
 )
+from procession.workflows.sources import Fields, FromStep
 
 __all__ = ["Only", "plan_for", "plan_of_step"]
 
@@ -167,6 +168,10 @@ class _Compiler:
         if isinstance(function, Pick):
             self.keeps = self.keeps or function.step_id not in local
             return Map(node.id, node.id, None, function.step_id, node.allow_drop)
+        if isinstance(function, Fields):
+            read = {step for _, source in function.reads() if isinstance(source, FromStep) for step in source.steps}
+            self.keeps = self.keeps or not read <= local
+            return Map(node.id, node.id, None, None, node.allow_drop, function, local)
         return Map(node.id, node.id, function, None, node.allow_drop)
 
     def graph(self, workflow: WorkflowDefinition) -> Dag:
@@ -223,6 +228,7 @@ class _Compiler:
         if self.retry is not None and body.retry is None:
             plan = _Compiler(self.only, self.retry).workflow(body)
         self.reducers.update(plan.reducers)
+        self.keeps = self.keeps or plan.keeps
         return (Nested(step.id, key, plan),)
 
 

@@ -26,6 +26,7 @@ from procession.workflows.nodes import (
     StepNode,
 )
 from procession.workflows.source_text import source_text
+from procession.workflows.sources import Fields
 from procession.workflows.spec import (
     EdgeKind,
     EdgeSpec,
@@ -127,8 +128,12 @@ class _Describer:
             case BranchNode():
                 self.branch(node, map_follows)
             case MapNode(function=function):
-                label = f"pick {function.step_id}" if isinstance(function, Pick) else source_text(function)
-                self.plain(node, "map", label)
+                if isinstance(function, Fields):
+                    label = f"{{{', '.join(name for name, _ in function.sources)}}}"
+                    self.plain(node, "map", label, made_of=function.describe(source_text))
+                else:
+                    label = f"pick {function.step_id}" if isinstance(function, Pick) else source_text(function)
+                    self.plain(node, "map", label)
             case SleepNode(seconds=seconds):
                 self.plain(node, "sleep", source_text(seconds) if callable(seconds) else f"{seconds:g} s")
             case SleepUntilNode(until=until):
@@ -141,8 +146,8 @@ class _Describer:
             case _:
                 self.plain(node, "step", node.id)
 
-    def plain(self, node: Node, kind: NodeKind, label: str) -> None:
-        self.own(node.id, kind, label, path=node.id, source=_place(node.source))
+    def plain(self, node: Node, kind: NodeKind, label: str, **fields: Any) -> None:
+        self.own(node.id, kind, label, path=node.id, source=_place(node.source), **fields)
         self.join(self.last, node.id)
         self.last = node.id
 

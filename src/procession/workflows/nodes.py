@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from procession.messages.value import Value
 from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, SupportsStep, as_step
+from procession.workflows.sources import Fields
 
 __all__ = [
     "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError",
@@ -176,11 +177,11 @@ def pick(step_id: str) -> Pick:
 
 class MapNode(Node):
     """
-    A function of the value, or a pick.  ``allow_drop`` lets it leave out what a redacting branch removed.
+    A function of the value, a pick, or fields and their sources.  ``allow_drop`` lets it leave out what a redacting branch removed.
     """
 
     kind: ClassVar[str] = "map"
-    function: Callable[[Any], Any] | Pick
+    function: Callable[[Any], Any] | Pick | Fields
     allow_drop: bool = False
 
 

@@ -17,6 +17,7 @@ from procession.steps.retry import RetryPolicy
 from procession.steps.schema import Schema
 from procession.steps.step import Step
 from procession.workflows.nodes import Waiting
+from procession.workflows.sources import Fields
 
 __all__ = [
     "CALL", "CHECKED", "GUARDED", "INLINE", "Arm", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
@@ -72,13 +73,16 @@ class Nested(PlanNode):
 
 class Map(PlanNode):
     """
-    A function of the value.
+    A function of the value, the output of one step, or fields made of sources.
     """
 
     kind: ClassVar[str] = "map"
     function: Callable[[Any], Any] | None
     pick: str | None
     allow_drop: bool
+    fields: Fields | None = None
+    local: frozenset[str] = frozenset()
+    """The branches right before it, whose outputs are in the value that it is given."""
 
 
 class Arm(Value):

@@ -72,6 +72,8 @@ class NodeSpec(Value, kw_only=True):
     """Seconds that one attempt may take."""
     budget: Mapping[str, Any] | None = None
     """What it may use, and what happens where it wants more."""
+    made_of: Mapping[str, Any] | None = None
+    """Of a declarative map: what each field is made of, ``{"name": {"from": "step", "steps": ["fetch"], ...}}``."""
     source: Mapping[str, Any] | None = None
     """``{"file": ..., "line": ...}`` of the definition."""
     ref: str | None = None

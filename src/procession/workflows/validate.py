@@ -28,6 +28,8 @@ from procession.workflows.nodes import (
     SleepUntilNode,
     StepNode,
 )
+from procession.workflows.source_check import check_fields
+from procession.workflows.sources import Fields
 from procession.workflows.typeflow import Outputs, Type, fits, function_types, item_type, list_of, name_of
 
 __all__ = ["Check", "find", "output_type", "register_check"]
@@ -210,6 +212,12 @@ class _Finder:
         self, node: MapNode, before: Node | None, current: Type, known: dict[str, Type], nodes: Sequence[Node]
     ) -> Type:
         function = node.function
+        if isinstance(function, Fields):
+            ids = {id for each in nodes for id in (each.id, *(child.id for child in each.children))}
+            problems, outputs = check_fields(node.id, function, known, ids, current)
+            for problem in problems:
+                self.say(problem.code, problem.message, node, problem.hint, steps=(node.id, *problem.steps))
+            return outputs
         if not isinstance(function, Pick):
             wanted, made = function_types(function)
             if not fits(current, wanted):
@@ -318,6 +326,8 @@ def _functions(node: Node) -> list[tuple[str, Any]]:
     if isinstance(node, LoopNode):
         return [("condition", node.condition)]
     if isinstance(node, MapNode):
+        if isinstance(node.function, Fields):
+            return [(f"function of {name!r}", source) for name, source in node.function.sources]
         return [("function", node.function)]
     if isinstance(node, ForeachNode):
         return [("concurrency", node.concurrency)]

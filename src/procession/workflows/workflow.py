@@ -34,6 +34,7 @@ from procession.workflows.nodes import (
     Waiting,
     step_node,
 )
+from procession.workflows.sources import Source, fields_of
 from procession.workflows.validate import find
 
 __all__ = ["Workflow", "WorkflowKind", "check", "create_workflow"]
@@ -162,17 +163,29 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
     def map(
         self, function: Callable[[Out], Next], *, id: str | None = None, allow_drop: bool = False
     ) -> Workflow[In, Next]: ...
+    @overload
+    def map(
+        self, function: Mapping[str, Source | Callable[[Out], Any]], *, id: str | None = None, allow_drop: bool = False
+    ) -> Workflow[In, dict[str, Any]]: ...
     def map(self, function: Any, *, id: str | None = None, allow_drop: bool = False) -> Any:
         """
         Let what *function* makes of the value go on, or the output of one step: ``map(pick("step-id"))``.
 
+        With a mapping what goes on is a dict of the same keys, each made of a source or a function of the value:
+        ``map({"name": from_step("fetch", "user.name"), "size": len})``; see ``workflows/sources.py``.
+
         After parallel redactors a map that leaves a redaction out is an error, unless *allow_drop*.
         """
-        if not (callable(function) or isinstance(function, Pick)):
+        made = id or self._name("map")
+        if isinstance(function, Mapping):
+            fields: Mapping[Any, Any] = function
+            function = fields_of(fields, made)
+        elif not (callable(function) or isinstance(function, Pick)):
             raise DefinitionError(
-                f"{function!r} cannot map a value", hint='give a function of the value, or pick("step-id")'
+                f"{function!r} cannot map a value",
+                hint='give a function of the value, pick("step-id"), or a mapping of fields',
             )
-        return self._fluent(MapNode(id or self._name("map"), caller(), function, allow_drop))
+        return self._fluent(MapNode(made, caller(), function, allow_drop))
 
     @overload
     def foreach(

@@ -220,5 +220,5 @@ def is_kept(record: Record, output: Any) -> bool:
     """
     node = record.node
     if isinstance(node, Map):
-        return node.function is not None and not is_forkable(output)
+        return node.pick is None and not is_forkable(output)
     return isinstance(node, Leaf | Choice | Pause)
