@@ -179,3 +179,23 @@ async def test_a_resumed_run_is_watched(store: JournalStore | None) -> None:
     with pytest.raises(RunNotFound):
         async with runtime.resume_stream("r9", 1):
             pass
+
+
+async def test_a_run_is_observed_from_what_is_written_down(store: JournalStore | None) -> None:
+    """Whoever comes later, or from another process, sees what was completed, in order, and one terminal event."""
+    runtime = Runtime(store)
+    await runtime.run(PIPELINE, "letter", run_id="r1")
+    waits = [(event.type, event.node_path) async for event in runtime.observe("r1")]
+    assert waits == [
+        ("run.started", ""),
+        ("node.started", "draft"),
+        ("node.completed", "draft"),
+        ("node.started", "approve"),
+        ("node.suspended", "approve"),
+        ("run.suspended", ""),
+    ]
+    await runtime.resume("r1", {"approved": True})
+    events = [event async for event in runtime.observe("r1")]
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert [event.type for event in events if event.terminal] == ["run.finished"]
+    assert events[-1].payload["output"] == "published draft of letter, approved by ?"

@@ -7,12 +7,13 @@ What reads and writes journals is imported by the methods that do: most programs
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from procession.errors import DefinitionError, GraphChanged, ResumeError, RunAlreadyClaimed, TargetError
 from procession.runtime.durable.keeper import Keeper
+from procession.runtime.events import WorkflowEvent
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.walk import plan_of
@@ -224,6 +225,17 @@ class KeptRuns(ABC):
         from procession.runtime.durable.going_on import cancel_run
 
         return await cancel_run(self._keeper, run_id)
+
+    def observe(self, run_id: str) -> AsyncIterator[WorkflowEvent]:
+        """
+        Yield the events of a run: live where it goes on here, else of what is written down, until it ends or waits.
+
+        What is written down are completions: a step of another process is told of once it is done.  Outputs are as JSON
+        then.  Raises ``RunNotFound``.
+        """
+        from procession.runtime.durable.observing import observe
+
+        return observe(self._keeper, run_id)
 
     async def get(self, run_id: str, *, workflow: Workflows | None = None) -> RunStateReader:
         """

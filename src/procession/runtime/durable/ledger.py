@@ -4,8 +4,10 @@ Ledger: the runs of one runtime, those that go on here by their id, and all that
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
+from procession.runtime.events import WorkflowEvent
 from procession.runtime.state import RunState
 from procession.steps.own_task import OwnTask
 from procession.storage.base import JournalStore
@@ -41,6 +43,10 @@ class Kept(Protocol):
 
     def cancel(self) -> None:
         """End it."""
+        ...
+
+    def events(self) -> AsyncIterator[WorkflowEvent]:
+        """What happens in it, from the first event on."""
         ...
 
     async def result(self) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from procession.messages.value import Value
-from procession.runtime.durable.rows import History, KeptNode, read_rows
+from procession.runtime.durable.rows import History, KeptNode, read_rows, unwrapped
 from procession.runtime.durable.shapes import codec_for
 from procession.runtime.durable.targets import leaf_at
 from procession.runtime.records import StepsView
@@ -79,7 +79,7 @@ class RunStateReader:
         """
         What the run was started with, as JSON.
         """
-        return _unwrapped(self._data.get("input"))
+        return unwrapped(self._data.get("input"))
 
     @property
     def output(self) -> Any:
@@ -153,14 +153,8 @@ class RunStateReader:
         assert isinstance(record.node, KeptNode)  # nothing walks by here
         leaf = leaf_at(self._plan, record.path) if self._plan is not None else None
         if leaf is None or "out" not in kept:
-            return _unwrapped(kept)
+            return unwrapped(kept)
         return codec_for(leaf).decode(kept["out"], where=f"kept output of {step!r}")
 
     def __repr__(self) -> str:
         return f"RunStateReader({self.run_id!r}, {self.status})"
-
-
-def _unwrapped(kept: Mapping[str, Any] | None) -> Any:
-    if kept is None:
-        return None
-    return kept["out"] if "out" in kept else kept.get("patch")

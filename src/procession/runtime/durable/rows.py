@@ -21,7 +21,7 @@ from procession.workflows.plan import PlanNode
 
 __all__ = [
     "ANSWERED", "COMPLETED", "MEMOIZED", "RETRIED", "SLEEPING", "STOPPED", "SUSPENDED", "History", "KeptNode", "error_data",
-    "read_rows", "stop_data", "to_json",
+    "read_rows", "stop_data", "to_json", "unwrapped",
 ]  # fmt: skip
 
 COMPLETED = "completed"
@@ -138,6 +138,15 @@ def _read_record(history: History, row: JournalRow, data: dict[str, Any]) -> Non
     else:
         record.stop = _read_stop(row, data)
         record.status = record.stop.status
+
+
+def unwrapped(kept: Mapping[str, Any] | None) -> Any:
+    """
+    Return what is kept of a value, as JSON, without what it is kept in.
+    """
+    if kept is None:
+        return None
+    return kept["out"] if "out" in kept else kept.get("patch")
 
 
 class KeptNode(PlanNode):
