@@ -16,6 +16,7 @@ from procession.messages.chunks import DataChunk
 from procession.runtime.events import EventType, WorkflowEvent
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
+from procession.storage.memory import InMemoryJournal
 from procession.workflows.workflow import Workflow, create_workflow
 
 DOCS = Path(__file__).parents[2] / "docs" / "runtime.md"
@@ -210,6 +211,91 @@ async def test_a_cancelled_run_tells_who_cancelled_it() -> None:
         assert reasons == [wanted, wanted]
 
 
+async def test_what_took_too_long_tells_so() -> None:
+    """A step that is cancelled because the workflow or the step around it took too long says so."""
+
+    async def forever(ctx: Any) -> None:
+        await anyio.sleep_forever()
+
+    inner = create_workflow("inner", timeout=0.001).then(make("s", forever)).commit()
+    called = create_workflow("called").then(make("s", forever)).commit()
+    for workflow in (
+        inner,
+        create_workflow("w").then(inner).commit(),
+        create_workflow("w").then(make("outer", lambda ctx: ctx.call(called, 0), timeout=0.001)).commit(),
+    ):
+        ((_, payload),) = await told(workflow, 0, "node.cancelled")
+        assert payload["reason"] == "what it belongs to took longer than it may"
+
+
+# -- runs that are kept
+
+
+async def test_a_run_that_is_kept_tells_the_same() -> None:
+    """Whether a run is written down changes nothing of what is told of it."""
+    arms: Arms = [(lambda v: v > 0, plus("yes", 1)), (lambda v: v < 0, plus("no", 1))]
+    inner = create_workflow("inner").then(plus("a", 1)).commit()
+    workflow = (
+        create_workflow("w")
+        .then(plus("first", 1))
+        .branch(arms)
+        .map(lambda outputs: outputs["yes"])
+        .do_while(plus("more", 1), lambda v: v < 5)
+        .then(inner)
+        .map(lambda v: [v, v])
+        .foreach(plus("each", 1))
+        .sleep(0.0)
+        .commit()
+    )
+    seen: list[list[Any]] = []
+    for runtime in (Runtime(), Runtime(InMemoryJournal())):
+        made = runtime.create_run(workflow, run_id="r")
+        await made.start(0)
+        seen.append([event.as_dict(with_values=True, with_times=False) for event in await events_of(made)])
+    assert seen[0] == seen[1]
+
+
+async def ask_at_two(ctx: Any) -> int:
+    """Return the input, or an answer where it is 2."""
+    return int(await ctx.suspend("how many?")) if ctx.input == 2 else int(ctx.input)
+
+
+async def resumed(workflow: Workflow[Any, Any], value: Any) -> list[WorkflowEvent]:
+    """Run *workflow* until it waits, answer, and return what is told from there on."""
+    runtime = Runtime()
+    assert (await runtime.run(workflow, value, run_id="r")).status == "suspended"
+    async with runtime.resume_stream("r", 10) as made:
+        events = [event async for event in made.events()]
+    assert (events[-1].type, events[-1].payload["status"]) == ("run.finished", "success")
+    return events
+
+
+async def test_a_resumed_loop_counts_on() -> None:
+    """The rounds that a resumed run tells of have the numbers that they have in the whole run."""
+
+    async def ask(ctx: Any) -> int:
+        return int(await ctx.suspend("how many?")) if ctx.input == 2 else int(ctx.input) + 1
+
+    workflow = create_workflow("w").do_while(make("s", ask), lambda v: v < 11).commit()
+    events = await resumed(workflow, 0)
+    assert [event.node_path for event in events if event.type == "node.started"] == ["s", "s[2]", "s[3]"]
+    assert [event.payload for event in events if event.type == "branch.decided"] == [
+        {"round": 2, "condition": True, "again": True},
+        {"round": 3, "condition": False, "again": False},
+    ]
+
+
+async def test_a_resumed_foreach_counts_on() -> None:
+    """A foreach that goes on says how many items were done before, and counts from there."""
+    events = await resumed(create_workflow("w").foreach(make("s", ask_at_two)).commit(), [0, 1, 2, 3])
+    first = next(event for event in events if event.node_path == "s")
+    assert (first.type, first.payload["total"]) == ("node.started", 4)
+    before = first.payload["completed"]
+    assert before >= 2
+    progress = [event.payload["completed"] for event in events if event.type == "foreach.progress"]
+    assert progress == list(range(before + 1, 5))
+
+
 # -- the table
 
 
@@ -255,10 +341,12 @@ async def test_the_table_in_the_docs_is_true() -> None:
         said = re.sub(r"reason`: .*", "reason`", fields)
         promised.setdefault(type, set()).update(re.findall(r"`(\w+)`", said))
     seen: dict[str, set[str]] = {}
+    runs = [await resumed(create_workflow("w").foreach(make("s", ask_at_two)).commit(), [1, 2])]
     for workflow, value in scenarios():
         made = Runtime().create_run(workflow)
         await made.start(value)
-        events: list[WorkflowEvent] = await events_of(made)
+        runs.append(await events_of(made))
+    for events in runs:
         for event in events:
             seen.setdefault(event.type, set()).update(event.payload)
     assert set(seen) == set(get_args(EventType))

@@ -37,6 +37,7 @@ ENDS: dict[str, tuple[Function, dict[str, Any], str]] = {
     "cancelled": (lambda ctx: ctx.cancel_run(), {}, "cancelled"),
     "cancelled from outside": (forever, {}, "cancelled"),
     "timeout": (forever, {"timeout": 0.001}, "failed"),
+    "timeout of the run": (forever, {}, "failed"),
 }
 
 
@@ -51,7 +52,8 @@ def talking(count: int, end: str) -> Workflow[Any, Any]:
         return count
 
     function, options, _ = ENDS[end]
-    return create_workflow("w").then(make("talk", talk)).then(make("end", function, **options)).commit()
+    limit = 0.001 if end == "timeout of the run" else None
+    return create_workflow("w", timeout=limit).then(make("talk", talk)).then(make("end", function, **options)).commit()
 
 
 class Reader:

@@ -52,6 +52,6 @@ class LocalEngine:
             if plan.check_in is not None:
                 value = run.init_data = plan.check_in.validate(value, where=plan.where)
             work = (run.follow or walk)(plan.nodes, value, run, "")
-            return await (work if plan.timeout is None else within(plan, work, ""))
+            return await (work if plan.timeout is None else within(plan, work, "", run))
         except Exception as error:
             return conclude(run, Record(PlanNode(plan.id, plan.id), plan.id, 0.0), error)

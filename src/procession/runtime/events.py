@@ -185,7 +185,7 @@ class EventMaker:
         self._each: dict[str, tuple[int, int | None]] = {}
         """How many items of each foreach have been completed, and how many there are."""
         self._loops: dict[str, tuple[Loop, int]] = {}
-        """The loops that go on, and how many rounds of each have begun."""
+        """The loops that go on, and the number of each one's next round; 0 where none was seen to begin."""
 
     def begin(self, workflow_id: str, time: float, input: Any = None) -> WorkflowEvent:
         """
@@ -232,17 +232,17 @@ class EventMaker:
         if record.notes:
             payload |= record.notes
         if path.endswith("]"):
-            whole = path[: path.rindex("[")]
+            whole, _, number = path[:-1].rpartition("[")
             loop, rounds = self._loops.get(whole, (None, 0))
             if loop is not None:
                 if rounds:
                     yield self._round(whole, loop, record.started, rounds, not loop.until, again=True)
-                self._loops[whole] = (loop, rounds + 1)
+                self._loops[whole] = (loop, int(number) + 1)
         if isinstance(node, Loop):
             self._loops[path] = (node, 0)
         elif record.kind == "foreach":
             total = len(record.input) if is_items(record.input) else None
-            self._each[path] = (0, total)
+            self._each[path] = (payload.get("completed", 0), total)
             payload["total"] = total
         yield self._event("node.started", record.started, path, record.id, 1, payload)
 

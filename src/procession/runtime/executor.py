@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from procession.errors import ProcessionError, SchemaError, StepError, StepTimeout
 from procession.runtime.context import Context
+from procession.runtime.deadline import limited
 from procession.runtime.events import Note
 from procession.runtime.observability.logging import log_stop
 from procession.runtime.records import Record
@@ -43,8 +44,11 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
         value = node.check_in.validate(value, where=node.taken, path=path)
     if node.total_timeout is None:
         return await _attempts(node, run, record, value)
-    with anyio.move_on_after(node.total_timeout):
-        return await _attempts(node, run, record, value)
+    output = None
+    with limited(run, path + "/", node.total_timeout) as limit:
+        output = await _attempts(node, run, record, value)
+    if not limit.cancelled_caught:
+        return output
     raise StepTimeout(
         f"step {node.id!r} took longer than {node.total_timeout:g} s in {_times(record.attempt)}",
         path=path,
@@ -86,7 +90,7 @@ async def _attempt(node: Leaf, run: RunState, record: Record, value: Any) -> Any
         output = await _invoke(node, context)
     else:
         output = None
-        with anyio.move_on_after(node.timeout) as limit:
+        with limited(run, record.path + "/", node.timeout) as limit:
             output = await _invoke(node, context)
         if limit.cancelled_caught:
             raise StepTimeout(

@@ -15,7 +15,7 @@ from procession.runtime.executor import fail
 from procession.runtime.fanin import is_forkable
 from procession.runtime.isolate import copier_of, isolated
 from procession.runtime.joins import Joins
-from procession.runtime.records import Record
+from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import BESIDE, RunState, Walk
 from procession.steps.item_error import ItemError
 from procession.steps.own_task import leave
@@ -215,6 +215,8 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
     record: Record | None = None
     if detail:
         record = run.records[path] = Record(node, path, run.now(), value)
+        if run.history is not None and (done := _done(run, path)):
+            record = run.records[path] = NotedRecord(node, path, record.started, value, {"completed": done})
         run.append(record)
     try:
         if not isinstance(value, list | tuple):
@@ -254,6 +256,18 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
         record.ended = run.now()
         run.append(record)
     return results
+
+
+def _done(run: RunState, path: str) -> int:
+    """
+    Return how many items of the foreach at *path* were completed before the run went on.
+    """
+    start = len(path)
+    return sum(
+        record.status == "success"
+        for record in run.records.values()
+        if record.path.startswith(path + "[") and record.path.find("]", start) == len(record.path) - 1
+    )
 
 
 def _collecting(work: Callable[[int], Awaitable[Any]], run: RunState, path: str) -> Callable[[int], Awaitable[Any]]:

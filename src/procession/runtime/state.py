@@ -31,6 +31,9 @@ BREATH = 0.010
 BESIDE = "a branch beside it ended the run"
 """Why a branch was cancelled, or never began: the same whichever of the others it was."""
 
+LATE = "what it belongs to took longer than it may"
+"""Why a step was cancelled inside a workflow, or another step, whose time was over."""
+
 _breath = [0.0]
 """When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
 
@@ -126,8 +129,8 @@ class RunState:
 
     __slots__ = (
         "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
-        "forks", "grace", "history", "init_data", "journal", "memos", "origin", "records", "reducers", "replaying",
-        "request_context", "run_id", "scope", "sparse", "state", "woken", "writers",
+        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "records", "reducers",
+        "replaying", "request_context", "run_id", "scope", "sparse", "state", "woken", "writers",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +184,8 @@ class RunState:
         """The prefix and the arms' keys of what is running in branches."""
         self.ending: tuple[tuple[str, frozenset[str]], ...] = ()
         """Those of ``forks`` in which one branch has cancelled the others."""
+        self.limits: tuple[tuple[str, anyio.CancelScope], ...] = ()
+        """What goes on under a limit of time: the prefix of its paths, and what cancels it."""
         self.cancelled_because = "the task of the run was cancelled"
 
     def why_cancelled(self, path: str) -> str:
@@ -191,6 +196,9 @@ class RunState:
             head = path[len(prefix) :].partition("/")[0]
             if path.startswith(prefix) and (head in keys or head.partition("[")[0] in keys):
                 return BESIDE
+        for prefix, scope in self.limits:
+            if scope.cancel_called and path.startswith(prefix):
+                return LATE
         return self.cancelled_because
 
     def now(self) -> float:

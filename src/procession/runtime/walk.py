@@ -187,7 +187,7 @@ def _entered(plan: Plan, value: Any, run: RunState, path: str, walk: Walk) -> Aw
     if plan.check_in is not None:
         value = plan.check_in.validate(value, where=plan.where, path=path or None)
     work = walk(plan.nodes, value, run, path + "/" if path and not plan.single else path)
-    return work if plan.timeout is None else within(plan, work, path)
+    return work if plan.timeout is None else within(plan, work, path, run)
 
 
 def _left(plan: Plan, output: Any) -> Any:
