@@ -64,7 +64,10 @@ LATE = {
         "models.openai_responses", "models.providers", "models.transport",
     ),
     "what makes a tool of a function": ("tools.signature",),
-    "what keeps runs in a file": ("storage.sqlite",),
+    "what writes runs down and goes on with them": (
+        "runtime.durable.forking", "runtime.durable.going_on", "runtime.durable.holding", "runtime.durable.journal",
+        "runtime.durable.reader", "storage.sqlite",
+    ),
     "the command line and what tests with": ("cli", "testing"),
 }  # fmt: skip
 NOTHING: dict[str, list[str]] = {what: [] for what in LATE}
