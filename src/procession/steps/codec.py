@@ -13,7 +13,6 @@ union, a base class, a secret as stars, a field that is left out) is refused the
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn, get_args, get_origin
@@ -104,11 +103,13 @@ class _Typed:
     What pydantic writes and reads of one annotation.
     """
 
-    __slots__ = ("_dump", "_dump_json", "_error", "_read", "_read_json", "_type")
+    __slots__ = ("_dump", "_dump_json", "_error", "_read", "_read_json", "_to_json", "_type")
 
     def __init__(self, annotation: Any, adapter: Any) -> None:
         from pydantic import ValidationError
+        from pydantic_core import to_json
 
+        self._to_json = to_json
         self._type = annotation
         self._error = ValidationError
         # Bound once: what a call costs is mostly looking things up.
@@ -122,8 +123,8 @@ class _Typed:
         try:
             text = self._dump_json(value, by_alias=False, round_trip=True, warnings=False)
             again = self._read_json(text, by_alias=False, by_name=True)
-            if difference(value, again) is None:
-                data = _DECODER.decode(text.decode())
+            if difference(value, again) is None and not (b"NaN" in text or b"Infinity" in text):
+                data = self._dump(value, mode="json", by_alias=False, round_trip=True, warnings=False)
                 if not (is_dict(data) and _MARKED in data):
                     return data
         except Exception:  # whatever a validator raises: JSON has no words for this value
@@ -160,16 +161,9 @@ class _Typed:
         try:
             if is_dict(data) and _MARKED in data:
                 return self._read(unmarked(data[_MARKED]), by_alias=False, by_name=True)
-            return self._read_json(json.dumps(data), by_alias=False, by_name=True)
+            return self._read_json(self._to_json(data), by_alias=False, by_name=True)
         except self._error as error:
             raise misfit(error, self._type, where, path) from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"JSON has no {name}")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _refuse(where: str, path: str | None, found: Difference, reason: str) -> NoReturn:

@@ -20,6 +20,7 @@ from procession.messages.value import Value
 __all__ = ["Difference", "difference", "place_of"]
 
 _PLAIN = frozenset((str, int, bool, type(None), bytes))
+_SIMPLE = _PLAIN | {float}
 _MISSING = object()
 _class_of: Callable[[object], Any] = type
 
@@ -42,22 +43,24 @@ def difference(kept: Any, read: Any) -> Difference | None:
     Difference(place='.a[1]', kept=2, read=2.0)
     """
     kind = _class_of(kept)
-    if kind is not type(read):
+    if kind is not _class_of(read):
         return Difference("", kept, read)
     if kind in _PLAIN:
         return None if kept == read else Difference("", kept, read)
-    if kind is dict or issubclass(kind, Mapping):
+    if kind is dict:
         return _of_mappings(kept, read)
-    if kind is list or issubclass(kind, (tuple, deque)):
+    if kind is list or kind is tuple:
         return _of_sequences(kept, read)
     if kind is float or kind is complex or kind is Decimal:  # the sign of zero, nan, and how many digits
         return None if repr(kept) == repr(read) else Difference("", kept, read)
     if kind is datetime or kind is time:
         return None if _moment(kept) == _moment(read) else Difference("", kept, read)
-    if issubclass(kind, (set, frozenset)):
-        return _of_sets(kept, read)
     if hasattr(kind, "__pydantic_private__"):
         return _of_models(kind, kept, read)
+    if issubclass(kind, (set, frozenset)):
+        return _of_sets(kept, read)
+    if issubclass(kind, (tuple, deque)):
+        return _of_sequences(kept, read)
     return _of_objects(kind, kept, read)
 
 
@@ -73,21 +76,29 @@ def _inside(place: str, found: Difference) -> Difference:
 
 
 def _of_sequences(kept: Sequence[Any], read: Sequence[Any]) -> Difference | None:
-    if len(kept) != len(read) or getattr(kept, "maxlen", None) != getattr(read, "maxlen", None):
+    if len(kept) != len(read) or (_class_of(kept) is deque and kept.maxlen != read.maxlen):  # type: ignore[attr-defined]
         return Difference("", kept, read)
     for at, one in enumerate(kept):
-        found = difference(one, read[at])
+        other = read[at]
+        kind = _class_of(one)
+        if kind in _SIMPLE and kind is _class_of(other) and one == other and (one or kind is not float):
+            continue
+        found = difference(one, other)
         if found is not None:
             return _inside(f"[{at}]", found)
     return None
 
 
 def _of_mappings(kept: Mapping[Any, Any], read: Mapping[Any, Any]) -> Difference | None:
-    if len(kept) != len(read) or getattr(kept, "default_factory", None) is not getattr(read, "default_factory", None):
+    if len(kept) != len(read):
         return Difference("", kept, read)
     for (key, one), (other_key, other) in zip(kept.items(), read.items(), strict=True):
-        if key is not other_key and difference(key, other_key) is not None:
+        kind = _class_of(key)
+        if (kind is not str or key != other_key) and difference(key, other_key) is not None:
             return Difference("", kept, read)
+        kind = _class_of(one)
+        if kind in _SIMPLE and kind is _class_of(other) and one == other and (one or kind is not float):
+            continue
         found = difference(one, other)
         if found is not None:
             return _inside(place_of(key), found)
@@ -117,6 +128,10 @@ def _moment(value: datetime | time) -> tuple[Any, ...]:
 def _of_objects(kind: Any, kept: Any, read: Any) -> Difference | None:
     if kept is read:
         return None
+    if issubclass(kind, Mapping):
+        if getattr(kept, "default_factory", None) is not getattr(read, "default_factory", None):
+            return Difference("", kept, read)
+        return _of_mappings(kept, read)
     if issubclass(kind, Value):
         return _of_fields(kind.__fields__, kept, read)
     if hasattr(kind, "__dataclass_fields__"):
