@@ -27,8 +27,9 @@ from procession.processors.payloads import (
 )
 from procession.processors.request_change import GivenResponse
 from procession.processors.result_notes import ResultNotes
+from procession.steps.codec import codec_of
 from procession.steps.forkable import Keepable
-from procession.steps.patches import decode_patch, decode_whole, encode_patch, encode_whole
+from procession.steps.patches import decode_patch, encode_patch
 from procession.steps.sameness import difference
 
 HOOKS = [hook.value for hook in Hook]
@@ -63,9 +64,9 @@ def test_a_run_may_begin_with_any_payload(hook: str) -> None:
     assert isinstance(payload_of(HOOKS[0]), Keepable)
     if hook == "process_api_error":
         with pytest.raises(UntypedValue, match=r"'guard'\.error "):
-            encode_whole(payload, where=WHERE)
+            codec_of(None).encode(payload, where=WHERE)
         return
-    read = decode_whole(in_json(encode_whole(payload, where=WHERE)), where=WHERE)
+    read = codec_of(None).decode(in_json(codec_of(None).encode(payload, where=WHERE)), where=WHERE)
     assert type(read) is type(payload)
     assert_same(payload, read)
     assert list(read.messages) == list(payload.messages)
@@ -75,16 +76,19 @@ def test_a_run_may_begin_with_any_payload(hook: str) -> None:
 def test_a_message_list_is_kept_as_a_whole_too() -> None:
     """A run of a plain workflow may begin with messages, or with anything that says itself what it is."""
     messages = numbered(3)
-    assert decode_whole(in_json(encode_whole(messages, where=WHERE)), where=WHERE).state() == messages.state()
+    assert (
+        codec_of(None).decode(in_json(codec_of(None).encode(messages, where=WHERE)), where=WHERE).state()
+        == messages.state()
+    )
     unfit: list[Any] = [
-        {"kind": "process_nothing", "value": {}},
-        {"kind": "process_input", "value": {}},
-        [],
-        {"value": 1},
+        {"$whole": ["process_nothing", {}]},
+        {"$whole": ["process_input", {}]},
+        {"$whole": 1},
+        {"$whole": []},
     ]
     for data in unfit:
         with pytest.raises(SchemaError, match="output of step 'guard'"):
-            decode_whole(data, where=WHERE)
+            codec_of(None).decode(data, where=WHERE)
 
 
 settings = st.dictionaries(st.sampled_from(["temperature", "top_p", "stop"]), st.none() | st.floats(0, 1), max_size=3)

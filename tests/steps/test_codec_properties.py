@@ -137,7 +137,7 @@ def kinds(draw: st.DrawFn, unions: bool = False, depth: int = 2) -> Kind:
         return Union[inner, None], st.none() | values  # noqa: UP007
     other, others = draw(kinds(unions, depth - 1) | st.sampled_from([(Other, st.builds(Other, x=st.floats()))]))
     if shape == "pair":
-        return tuple[inner, other], st.tuples(values, others)
+        return tuple[inner, other], st.tuples(values, others)  # type: ignore[valid-type]
     return Union[inner, other], values | others  # noqa: UP007
 
 

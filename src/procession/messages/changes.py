@@ -47,7 +47,7 @@ class Changes(Value):
     """
     What one step changed: messages *removed*, *rewritten*, and *added*, each behind the one it stands behind.
 
-    *order* has all ids where those that stayed changed places, *system* all system messages where any changed.
+    *owner* is the thread and the resource of a list that is another's, *order* has all ids where those that stayed changed places, *system* all system messages where any changed.
     """
 
     removed: tuple[str, ...] = ()
@@ -56,6 +56,7 @@ class Changes(Value):
     order: tuple[str, ...] | None = None
     system: tuple[SystemMessage, ...] | None = None
     hidden: tuple[Hidden, ...] = ()
+    owner: tuple[str | None, str | None] | None = None
 
 
 def rewriting(before: Message, after: Message, flags: int) -> Rewritten:

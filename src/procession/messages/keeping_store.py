@@ -31,12 +31,6 @@ class KeepingStore(PatchingStore):
 
     __slots__ = ()
 
-    def whole(self) -> Self:
-        """
-        Return the list: it can be kept as it is.
-        """
-        return self
-
     def changes_since(self, base: MessageStore) -> Changes:
         """
         Return what leads from *base*, a fork of this list or what it was forked from, to this list.
@@ -51,7 +45,7 @@ class KeepingStore(PatchingStore):
         >>> before.redo(changes).view()[0].text
         'My number is hidden.'
         """
-        if self.version == base.version:
+        if self.version == base.version and self._owner == base._owner:
             return _NO_CHANGES
         theirs = {message.id: at for at, message in enumerate(base.view())}
         mine = self._items[: self._length]
@@ -73,6 +67,7 @@ class KeepingStore(PatchingStore):
             tuple([message.id for message in mine]) if stayed != sorted(stayed) else None,
             self._system if self._system != base._system else None,
             self._newly_hidden(base),
+            self._owner if self._owner != base._owner else None,
         )
 
     def _newly_hidden(self, base: MessageStore) -> tuple[Hidden, ...]:
@@ -111,6 +106,8 @@ class KeepingStore(PatchingStore):
             self._arrange([self._items[one] for one in at], bytearray(self._flags[one] for one in at))
         if changes.system is not None:
             self._set_system(changes.system)
+        if changes.owner is not None:
+            self._owner = changes.owner
         if self._log is not None:
             for hidden in changes.hidden:
                 self._note_hidden(hidden, before)

@@ -55,12 +55,6 @@ class Keepable(Protocol):
     What a journal asks of a value that steps change: what one of them changed, to do it again where a run goes on (D30).
     """
 
-    def whole(self) -> Any:
-        """
-        Return all that it holds, for a run that begins with it.
-        """
-        ...
-
     def changes_since(self, base: Any) -> Any:
         """
         Return what a step made of *base*, a fork of the value as it was before: values that need no annotation.
@@ -77,11 +71,11 @@ class Keepable(Protocol):
 
 
 kept_kinds: dict[str, Callable[[Any], Any]] = {}
-"""What reads a whole value again, by what its class is *kept_as*; read by ``patches`` and written by ``register_kept``."""
+"""What reads a whole value again, by what its class is *kept_as*; read by ``marks`` and written by ``register_kept``."""
 
 
 def register_kept(name: str, read: Callable[[Any], Any]) -> None:
     """
-    Let *read* make the values of a class that is *kept_as* this *name*, of what their ``whole`` gave.
+    Let *read* make the values of a class that is *kept_as* this *name*, of what their ``whole()`` gave.
     """
     kept_kinds[name] = read

@@ -25,6 +25,7 @@ from procession.messages.message_list import MessageList
 from procession.messages.serial import from_data, to_data
 from procession.messages.shapes import is_dict
 from procession.messages.value import Value
+from procession.steps.forkable import kept_kinds
 from procession.steps.sameness import difference, place_of
 
 __all__ = ["DEEPEST", "BadMark", "Unmarkable", "marked", "unmarked"]
@@ -79,7 +80,7 @@ def unmarked(data: Any) -> Any:
         return _read(data)
     except BadMark:
         raise
-    except (TypeError, ValueError, KeyError, ArithmeticError, RecursionError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise BadMark(f"a mark does not hold what it says: {type(error).__name__}") from None
 
 
@@ -209,6 +210,9 @@ def _write_path(value: PurePath, depth: int, loose: bool) -> Any:
 def _write_other(value: Any, depth: int, loose: bool) -> Any:
     if isinstance(value, (Value, MessageList)):
         return _write_said(value)
+    kept_as = getattr(_class_of(value), "kept_as", None)
+    if kept_as in kept_kinds:
+        return {"$whole": [kept_as, _write(value.whole(), depth + 1, loose)]}
     if loose:
         resembled = _resembled(value)
         if resembled is not value:
@@ -341,4 +345,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$uuid": UUID,
     "$path": lambda body: _PATHS[body[0]](_read(body[1])),
     "$said": _read_said,
+    "$whole": lambda body: kept_kinds[body[0]](_read(body[1])),
 }

@@ -8,46 +8,11 @@ from typing import Any
 
 from procession.errors import MessageError, SchemaError, UntypedValue
 from procession.steps.codec import codec_of
-from procession.steps.forkable import Keepable, kept_kinds
+from procession.steps.forkable import Keepable
 
-__all__ = ["decode_patch", "decode_whole", "encode_patch", "encode_whole"]
+__all__ = ["decode_patch", "encode_patch"]
 
 _HINT = "of a payload, messages and plain data can be kept: make tools and models in the step that needs them"
-
-
-def encode_whole(value: Any, *, where: str, path: str | None = None) -> Any:
-    """
-    Return a value that can be forked as plain JSON types, such as a run begins with; what it changed is not in it.
-
-    Raises ``UntypedValue``, which names the field, where something in it could not be read again.
-    """
-    kind: str | None = getattr(value, "kept_as", None)
-    whole = value if kind is None else value.whole()
-    try:
-        return {"kind": kind, "value": codec_of(None).encode(whole, where=where, path=path)}
-    except UntypedValue as error:
-        raise _with_hint(error, path) from None
-
-
-def decode_whole(data: Any, *, where: str, path: str | None = None) -> Any:
-    """
-    Return what ``encode_whole`` was given.
-
-    Raises ``SchemaError`` for data of a kind that is not known here, or that does not fit it.
-    """
-    try:
-        kind, value = data["kind"], codec_of(None).decode(data["value"], where=where, path=path)
-        return value if kind is None else kept_kinds[kind](value)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise SchemaError(
-            f"{where} cannot be read again: {type(error).__name__} where a whole value is expected",
-            path=path,
-            hint="was it written by a newer version?",
-        ) from None
-
-
-def _with_hint(error: UntypedValue, path: str | None) -> UntypedValue:
-    return UntypedValue(error.message, path=path, hint=_HINT)
 
 
 def encode_patch(value: Keepable, base: Any, *, where: str, path: str | None = None) -> Any:
@@ -68,7 +33,7 @@ def encode_patch(value: Keepable, base: Any, *, where: str, path: str | None = N
     try:
         return codec_of(None).encode(value.changes_since(base), where=where, path=path)
     except UntypedValue as error:
-        raise _with_hint(error, path) from None
+        raise UntypedValue(error.message, path=path, hint=_HINT) from None
 
 
 def decode_patch(base: Any, data: Any, *, where: str, path: str | None = None) -> Any:

@@ -95,6 +95,7 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
             leaf = leaf_at(plan, path)
             codec = codec_for(leaf) if leaf is not None else codec_of(None)
             data = json.loads(row.data or "{}")
+            data = {key: each for key, each in data.items() if key not in ("patch", "own")}
             data |= encode_value(codec, value, None, where=f"output of {path!r}", path=path)
             return [*rows[:index], row.replace(data=to_json(data)), *rows[index + 1 :]]
     raise ResumeError(

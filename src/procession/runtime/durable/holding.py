@@ -28,7 +28,7 @@ from procession.workflows.plan import PlanNode
 if TYPE_CHECKING:
     from procession.workflows.spec import GraphSpec
 
-__all__ = ["LEASE", "attach", "begin", "decode_input", "end", "graph_of"]
+__all__ = ["LEASE", "attach", "begin", "decode_input", "end", "graph_of", "kept_input"]
 
 LEASE = 30.0
 """Seconds after which a run is free again whose holder died; a living one prolongs its claim three times as often."""
@@ -76,12 +76,13 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
     if graph is not None and graph_hash not in ledger.graphs:
         await ledger.store.save_graph(graph_hash, graph[1].to_json())
         ledger.graphs.add(graph_hash)
+    kept = encode_input(run, value)
     row = RunRow(
         run_id=state.run_id,
         owner=run.plan.id,
         kind="workflow",
         status=status,
-        data=to_json({"input": encode_input(run, value)}),
+        data=to_json({"input": kept}),
         graph_hash=graph_hash,
         resource_id=run.resource_id,
     )
@@ -92,6 +93,7 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
             hint="give another run_id=, or go on with that one: runtime.get(run_id) tells how it stands",
         )
     journal = Journal(ledger.store, state.run_id, token)
+    journal.input = kept
     attach(state, journal, None)
     return journal
 
@@ -154,10 +156,10 @@ async def _settle(run: Kept, journal: Journal, output: Any, *, late: bool = Fals
     try:
         rows = journal.everything(state) if late else []
         rows += journal.ends(state, suspended=suspended)
-        data = outcome(run, output)
+        data = outcome(run, journal, output)
     except ProcessionError as error:  # a value that cannot be kept
         failed = Failed("", error)
-        await journal.end("failed", outcome(run, failed), journal.ends(state, suspended=False))
+        await journal.end("failed", outcome(run, journal, failed), journal.ends(state, suspended=False))
         raise
     await journal.end(status, data, rows)
 
@@ -186,20 +188,27 @@ def encode_input(run: Kept, value: Any) -> Any:
     return encode_value(codec_of(kind), value, None, where=f"input of {run.plan.id!r}", path="")
 
 
+def kept_input(row: RunRow) -> Any:
+    """
+    Return the input of the run that *row* is about, as it is kept.
+    """
+    return json.loads(row.data or "{}").get("input")
+
+
 def decode_input(definition: Any, row: RunRow) -> Any:
     """
     Return the input of the run that *row* is about.
     """
-    kept: dict[str, Any] = json.loads(row.data or "{}").get("input") or {}
+    kept: dict[str, Any] = kept_input(row) or {}
     codec = codec_of(getattr(definition, "input_type", None))
     return decode_value(codec, kept, None, where=f"kept input of {row.owner!r}", path="")
 
 
-def outcome(run: Kept, output: Any) -> str:
+def outcome(run: Kept, journal: Journal, output: Any) -> str:
     """
     Return what is kept of a run as a whole, once it has ended in *output*.
     """
-    data: dict[str, Any] = {"input": encode_input(run, run.state.init_data)}
+    data: dict[str, Any] = {"input": journal.input}
     if _is_stopped(output):
         record = Record(PlanNode(run.plan.id, ""), output.path, 0.0)
         data["stop"] = stop_data(record, output)

@@ -38,7 +38,7 @@ class Journal:
     The journal of one run.
     """
 
-    __slots__ = ("_open", "_seq", "_store", "lost", "run_id", "token")
+    __slots__ = ("_open", "_seq", "_store", "input", "lost", "run_id", "token")
 
     def __init__(self, store: JournalStore, run_id: str, token: str, *, seq: int = 0) -> None:
         self._store = store
@@ -46,6 +46,8 @@ class Journal:
         self._open: set[tuple[str, int]] = set()
         self.run_id = run_id
         self.token = token
+        self.input: Any = None
+        """What the run was begun with, as it is kept: steps may have changed the value itself since."""
         self.lost = False
         """Whether somebody else holds the run by now."""
 
@@ -97,7 +99,8 @@ class Journal:
                 data["out"] = output
             case _:
                 where = f"output of {node.kind} {node.id!r}"
-                data |= encode_value(codec_for(node), output, base, where=where, path=record.path)
+                own = output is not record.input
+                data |= encode_value(codec_for(node), output, base, where=where, path=record.path, own=own)
         written = run.written_by(record.path)
         if written:
             data["state"] = {

@@ -331,7 +331,8 @@ class KeptRuns(ABC):
         request_context: RequestContext | None,
     ) -> Run[Any, Any]:
         definition = self._definition(row.owner, workflow)
-        from procession.runtime.durable.holding import decode_input
+        from procession.runtime.durable.holding import decode_input, kept_input
 
         value = decode_input(definition, row)
+        journal.input = kept_input(row)
         return self._make(definition, row, history, journal, request_context, value)

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 from procession.messages.shapes import is_items
-from procession.runtime.fanin import is_forkable
 from procession.steps.codec import Codec, codec_of
+from procession.steps.patches import decode_patch, encode_patch
 from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
 
 __all__ = ["codec_for", "decode_value", "encode_output", "encode_value", "untyped"]
@@ -46,14 +46,17 @@ def codec_for(node: PlanNode) -> Codec:
     return untyped()
 
 
-def encode_value(codec: Codec, value: Any, base: Any, *, where: str, path: str) -> Any:
+def encode_value(codec: Codec, value: Any, base: Any, *, where: str, path: str, own: bool = False) -> Any:
     """
     Return *value* as JSON knows it; one that can be forked as what has changed since *base*, or whole without one.
 
+    *own* says that a value that can be forked is another object than the step was given.
+
     Raises ``UntypedValue`` where it could not be read again as what it is.
     """
-    if base is not None and is_forkable(value) and hasattr(value, "encode_patch"):
-        return {"patch": value.encode_patch(base)}
+    if base is not None and type(value) is type(base) and hasattr(value, "changes_since"):
+        kept = {"patch": encode_patch(value, base, where=where, path=path)}
+        return {**kept, "own": True} if own else kept
     return {"out": codec.encode(value, where=where, path=path)}
 
 
@@ -62,7 +65,8 @@ def decode_value(codec: Codec, kept: Mapping[str, Any], base: Any, *, where: str
     Return what :func:`encode_value` was given.
     """
     if "patch" in kept:
-        return base.decode_patch(kept["patch"])
+        given = base.fork() if kept.get("own") else base
+        return decode_patch(given, kept["patch"], where=where, path=path)
     return codec.decode(kept.get("out"), where=where, path=path)
 
 
