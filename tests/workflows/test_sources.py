@@ -100,7 +100,12 @@ def test_what_is_no_path(text: str) -> None:
 
 def test_what_stands_at_a_path() -> None:
     """Keys, indexes and fields are followed; nothing is called, and what is missing is not made up."""
-    value = {"items": [{"id": 1}, {"id": 2}], "page": Page(title="t", user=User(name="Eva")), 3: "three", "none": None}
+    value: dict[Any, Any] = {
+        "items": [{"id": 1}, {"id": 2}],
+        "page": Page(title="t", user=User(name="Eva")),
+        3: "three",
+        "none": None,
+    }
     value["data"] = Data(User(name="Ida"))
     found = {text: at(value, parse_path(text)) for text in ("items[1].id", "page.user.name", "data.inner.name", "3")}
     assert found == {"items[1].id": 2, "page.user.name": "Eva", "data.inner.name": "Ida", "3": "three"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from procession.errors import RunError
+from procession.messages.shapes import is_dict
 from procession.runtime.executor import is_awaitable
 from procession.runtime.state import RunState
 from procession.workflows.paths import MISSING, at
@@ -60,7 +61,7 @@ class _Reading:
         Return the output of a step of this workflow, or ``MISSING``.
         """
         if step_id in self.node.local:  # of a branch right before the map: what it gave is in the value
-            return self.value.get(step_id, MISSING) if isinstance(self.value, dict) else MISSING
+            return self.value.get(step_id, MISSING) if is_dict(self.value) else MISSING
         found = self.run.records.get(self.prefix + step_id)
         return found.output if found is not None and found.status == "success" else MISSING
 

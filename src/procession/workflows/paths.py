@@ -5,11 +5,11 @@ Paths: where in a value something stands: ``user.name``, ``items[0].id``, ``item
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from typing import Any, TypeAlias, cast
 
 from procession.errors import DefinitionError
-from procession.messages.value import Value
+from procession.messages.shapes import is_form, is_items
 
 __all__ = ["MISSING", "Path", "at", "parse_path"]
 
@@ -62,31 +62,27 @@ def at(value: Any, path: Path) -> Any:
 
 
 def _part(value: Any, part: str) -> Any:
-    if isinstance(value, Mapping):
-        mapping: Mapping[Any, Any] = value
-        if part in mapping:
-            return mapping[part]
-        return mapping.get(int(part), MISSING) if _is_index(part) else MISSING
-    if isinstance(value, list | tuple) and _is_index(part):
-        items = cast("Sequence[Any]", value)
+    if is_form(value):
+        if part in value:
+            return value[part]
+        return value.get(int(part), MISSING) if _is_index(part) else MISSING
+    if is_items(value) and _is_index(part):
         index = int(part)
-        return items[index] if -len(items) <= index < len(items) else MISSING
-    return getattr(value, part, MISSING) if part in _fields(value) else MISSING
+        return value[index] if -len(value) <= index < len(value) else MISSING
+    return getattr(cast("object", value), part, MISSING) if part in _fields(value) else MISSING
 
 
 def _is_index(part: str) -> bool:
     return part.removeprefix("-").isdecimal()
 
 
-def _fields(value: Any) -> Any:
+def _fields(value: object) -> Collection[str]:
     """
-    Return the names of what *value* holds: of its fields, and of its properties.
+    Return the names of what *value* holds.
     """
-    kind = cast("Any", type(value))
-    for name in ("model_fields", "__dataclass_fields__", "_fields"):
-        fields = getattr(kind, name, None)
-        if isinstance(fields, Mapping | tuple):
-            return fields
-    if isinstance(value, Value):
-        return kind.__fields__
-    return vars(value).keys() if hasattr(value, "__dict__") else ()
+    kind: Any = type(value)
+    for name in ("model_fields", "__dataclass_fields__", "__fields__", "_fields"):
+        names: Any = getattr(kind, name, None)
+        if is_form(names) or is_items(names):
+            return cast("Collection[str]", names)
+    return vars(value) if hasattr(value, "__dict__") else ()

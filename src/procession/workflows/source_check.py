@@ -83,7 +83,7 @@ def _type_of(source: Any, known: Mapping[str, Type], current: Type) -> Type:
     if isinstance(source, Template):
         return str
     if isinstance(source, Constant):
-        return type(source.value)
+        return source.value.__class__
     if isinstance(source, FromStep) and len(source.steps) == 1:
         found = type_at(known.get(source.steps[0]), source.path)
     elif isinstance(source, FromValue):

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args, overload
 
 from procession.errors import DefinitionError, Finding
+from procession.messages.shapes import is_form
 from procession.steps.forkable import MergePolicy
 from procession.steps.item_error import ItemError
 from procession.steps.retry import RetryPolicy
@@ -177,9 +178,8 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         After parallel redactors a map that leaves a redaction out is an error, unless *allow_drop*.
         """
         made = id or self._name("map")
-        if isinstance(function, Mapping):
-            fields: Mapping[Any, Any] = function
-            function = fields_of(fields, made)
+        if is_form(function):
+            function = fields_of(function, made)
         elif not (callable(function) or isinstance(function, Pick)):
             raise DefinitionError(
                 f"{function!r} cannot map a value",
