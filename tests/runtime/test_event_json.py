@@ -1,10 +1,9 @@
-"""Events as JSON, and events of records without a log."""
+"""Events as JSON: what is in it, and that it is the same for the same run."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -21,11 +20,8 @@ from tests.runtime.test_properties import BACKENDS, after, on
 from procession.messages.chunks import DataChunk, TextDelta
 from procession.messages.tripwire import TripwireInfo
 from procession.runtime.event_json import plain
-from procession.runtime.events import EventMaker, WorkflowEvent, entries_of
-from procession.runtime.records import Record
 from procession.runtime.runtime import Runtime
 from procession.steps.signals import Tripwire
-from procession.workflows.plan import PlanNode
 from procession.workflows.workflow import Workflow, create_workflow
 
 SECRET = "4111 1111 1111 1111"
@@ -181,61 +177,3 @@ def test_the_interleaving_decides_nothing_but_the_order(backend: str, seed: int,
 
     first, *others = on(backend, main)
     assert all(other == first for other in others)
-
-
-# -- events of records alone
-
-
-def both_ways(workflow: Workflow[Any, Any], value: Any) -> Callable[[], Any]:
-    """Return what runs *workflow* and gives its events as they were told, and as made of its records alone."""
-
-    async def main() -> tuple[list[WorkflowEvent], list[WorkflowEvent]]:
-        made = Runtime().create_run(workflow, run_id="r")
-        await made.start(value)
-        live = [event for event in await events_of(made) if event.node_path]
-        maker = EventMaker("r")
-        maker.begin("w", 1.0)
-        records = [record.copy() for record in made.state.records.values()]
-        rank = {event.node_path: event.seq for event in live if event.type not in ("node.started", "branch.decided")}
-        branches = {event.node_path: event.seq for event in live if event.type == "branch.decided"}
-        records.sort(key=lambda record: rank.get(record.path, branches.get(record.path, 0)))
-        return live, [event for entry in entries_of(records) for event in maker.events_of(entry)]
-
-    return main
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("end", ["none", "fail", "block", "suspend"])
-def test_records_alone_tell_the_same(backend: str, end: str) -> None:
-    """The records of a run, in the order in which they ended, give the events that were told while it went on."""
-    ends: dict[str, Callable[[Any], Any]] = {
-        "none": lambda ctx: ctx.input,
-        "fail": fails(ValueError("no")),
-        "block": blocks("guard"),
-        "suspend": lambda ctx: ctx.suspend("why"),
-    }
-    inner = create_workflow("inner").then(plus("a", 1)).then(make("b", ends[end])).commit()
-    workflow = (
-        create_workflow("w")
-        .then(plus("first", 1))
-        .branch([(lambda v: True, plus("yes", 1)), (lambda v: False, plus("no", 1))])
-        .map(lambda outputs: outputs["yes"])
-        .do_while(plus("more", 1), lambda v: v < 6)
-        .map(lambda v: [v, v])
-        .foreach(inner)
-        .commit()
-    )
-    live, remade = on(backend, both_ways(workflow, 0))
-    assert remade == live
-
-
-def test_records_of_one_instant_keep_their_order() -> None:
-    """Where a clock has not moved between steps, what is inside starts after and ends before what is round it."""
-    records: list[Record] = []
-    for path in ("outer/a", "outer/b", "outer", "last"):
-        record = Record(PlanNode(path, path), path, 5.0)
-        record.status, record.ended = "success", 5.0
-        records.append(record)
-    running = Record(PlanNode("on", "on"), "on", 5.0)
-    told = [entry.path for entry in entries_of([*records, running])]
-    assert told == ["outer", "outer/a", "outer/a", "outer/b", "outer/b", "outer", "last", "last", "on"]

@@ -175,6 +175,23 @@ async def test_a_slow_reader_may_have_its_oldest_outputs_left_out() -> None:
     assert rest[-1].seq == len(await events_of(run)) - 1
 
 
+async def test_a_reader_that_keeps_up_misses_nothing() -> None:
+    """A reader that only reads is given its turn by a run that never waits, also where it need not be waited for."""
+    run = Runtime().create_run(chatty(500))
+    seen: list[int] = []
+
+    async def read() -> None:
+        events = run.events(when_full="drop", buffer=4)
+        seen.extend([event.seq async for event in events])
+        assert events.dropped == 0
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(run.start, 0)
+    assert seen == list(range(506))
+
+
 async def test_what_waits_for_a_slow_reader_is_bounded() -> None:
     """Without replay, neither the log nor a reader that lags or never began holds more than its buffer of outputs."""
     run = Runtime().create_run(chatty(5000), replay=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import anyio
+import anyio.lowlevel
 
 from procession.runtime.events import Entry, EventMaker, Gap, WorkflowEvent
 from procession.runtime.inbox import BUFFER, Inbox, WhenFull, is_output
@@ -71,13 +72,16 @@ class Broadcast:
         for inbox in self._inboxes:
             inbox.put(entry)
             inbox.wake()
-            if inbox.full:
+            if inbox.full or inbox.filling:
                 self.full = self.flowing
 
     async def relieve(self) -> None:
         """
-        Wait until no reader lags far behind.
+        Wait until no reader lags far behind who has to be waited for; the others are given one turn.
         """
+        for _ in range(2):  # trio may take up whoever waits at a checkpoint before those who were woken by then
+            if any(inbox.filling for inbox in self._inboxes):
+                await anyio.lowlevel.checkpoint()
         while self.flowing and any(inbox.full for inbox in self._inboxes):
             self._drained = anyio.Event()
             await self._drained.wait()

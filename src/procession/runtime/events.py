@@ -7,7 +7,7 @@ Events are made of it when somebody reads; everyone who reads makes the same one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from procession.errors import ConditionError, NoArmMatched, RunError
@@ -17,7 +17,7 @@ from procession.runtime.records import NOTHING, Record
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Suspended
 from procession.workflows.plan import Choice, Loop
 
-__all__ = ["Entry", "EventMaker", "EventType", "Gap", "Note", "WorkflowEvent", "entries_of"]
+__all__ = ["Entry", "EventMaker", "EventType", "Gap", "Note", "WorkflowEvent"]
 
 EventType = Literal[
     "run.started", "node.started", "node.output", "node.retrying", "node.skipped", "node.suspended", "node.completed",
@@ -133,41 +133,6 @@ class Gap:
 
 
 Entry: TypeAlias = Record | Note | Gap
-
-
-def entries_of(records: Iterable[Record]) -> Iterator[Record]:
-    """
-    Yield each of *records* where its step has started and again where it has ended, in the order of time.
-
-    This is for records without a log, such as a journal's; give them in the order in which they ended, with those that
-    have not ended last.
-    """
-    known = list(records)
-    first: dict[str, int] = {}
-    """For each path, which of the records inside of it ended first: among equal times it decides who started first."""
-    for number, record in enumerate(known):
-        path = record.path
-        while path:
-            first.setdefault(path, number)
-            path = path[: max(path.rfind("/"), path.rfind("["), 0)]
-    begun = sorted(
-        (record for record in known if record.started),
-        key=lambda record: (record.started, first[record.path], len(record.path)),
-    )
-    begins = iter(begun)
-    following = next(begins, None)
-    told: set[int] = set()
-    for record in known:
-        while following is not None and (
-            record.status == "running"
-            or following.started < record.ended
-            or (record.started and id(record) not in told)
-        ):
-            told.add(id(following))
-            yield following
-            following = next(begins, None)
-        if record.status != "running":
-            yield record
 
 
 class EventMaker:

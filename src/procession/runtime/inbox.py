@@ -64,6 +64,13 @@ class Inbox:
         """
         return self.begun and self.when_full == "block" and self.waiting >= self.buffer
 
+    @property
+    def filling(self) -> bool:
+        """
+        Whether the reader should have a turn, so that a run which never waits leaves out nothing for one that reads.
+        """
+        return self.begun and self.when_full == "drop" and self.waiting == self.buffer
+
     def put(self, entry: Entry) -> None:
         """
         Add an entry.
