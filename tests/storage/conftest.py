@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.storage.journals import Clock
+from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
 
 from procession.storage.base import JournalStore
 from procession.storage.memory import InMemoryJournal
+from procession.storage.sqlite import commits
 from procession.storage.sqlite.journal import SQLiteJournal
 
 
@@ -40,3 +41,18 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) ->
             yield made
         else:
             yield in_turns(made, request.getfixturevalue("other_process"), path, clock)
+
+
+@pytest.fixture
+def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have everyone wait for a round of the loop, also who writes alone; to be asked for before the store."""
+    monkeypatch.setattr(commits, "_ALONE", 0.0)
+
+
+@pytest.fixture
+async def held(tmp_path: Path) -> AsyncIterator[SQLiteJournal]:
+    """Yield a store with five runs, each held by its own id."""
+    async with SQLiteJournal(tmp_path / "runs.db") as made:
+        for run_id in RUNS:
+            await made.add(RUN.replace(run_id=run_id), token=run_id, seconds=30)
+        yield made

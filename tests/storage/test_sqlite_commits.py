@@ -6,22 +6,20 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.storage.journals import RUN, entry
+from tests.storage.journals import RUN, RUNS, Locked, entry, rounds, write
 
 from procession.errors import StoreError
 from procession.storage.base import JournalRow
 from procession.storage.sqlite import commits
 from procession.storage.sqlite.connection import Connection
 from procession.storage.sqlite.journal import SQLiteJournal
-
-RUNS = [str(number) for number in range(5)]
 
 
 @pytest.fixture
@@ -39,18 +37,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
 
 
 @pytest.fixture
-def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have everyone wait for a round of the loop, also who writes alone; to be asked for before the store."""
-    monkeypatch.setattr(commits, "_ALONE", 0.0)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SQLiteJournal]:
-    """Yield a store with five runs, each held by its own id."""
-    async with SQLiteJournal(tmp_path / "runs.db") as made:
-        for run_id in RUNS:
-            await made.add(RUN.replace(run_id=run_id), token=run_id, seconds=30)
-        yield made
+def store(held: SQLiteJournal) -> SQLiteJournal:
+    """Return a store with five runs, each held by its own id."""
+    return held
 
 
 @pytest.fixture
@@ -70,30 +59,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     monkeypatch.setattr(Connection, "commit_now", noting("loop", Connection.commit_now))
     monkeypatch.setattr(Connection, "commit", noting("thread", Connection.commit))
     return made
-
-
-class Locked:
-    """Another one that writes in the file, and keeps others from it."""
-
-    def __init__(self, path: Path) -> None:
-        self._made = sqlite3.connect(path / "runs.db", isolation_level=None, check_same_thread=False)
-        self._made.execute("BEGIN IMMEDIATE")
-
-    def end(self) -> None:
-        """Let the others write."""
-        self._made.execute("COMMIT")
-        self._made.close()
-
-
-async def write(store: SQLiteJournal, run_id: str, seq: int = 0, data: str | None = None) -> None:
-    """Write a row in one of the runs."""
-    assert await store.write(run_id, run_id, [entry(seq, data)])
-
-
-async def rounds(number: int = 20) -> None:
-    """Let the loop go round."""
-    for _ in range(number):
-        await anyio.lowlevel.checkpoint()
 
 
 async def test_one_who_writes_alone_needs_no_thread(store: SQLiteJournal, seen: list[tuple[str, int]]) -> None:
@@ -136,6 +101,18 @@ async def test_a_chain_lets_others_have_their_turn(store: SQLiteJournal) -> None
         while not stop:
             await write(store, "0", seq)
             seq += 1
+
+
+async def test_very_many_have_several_commits(
+    no_haste: None, store: SQLiteJournal, seen: list[tuple[str, int]]
+) -> None:
+    """What comes at once is cut into commits that the loop can bear, and everybody is told of their own."""
+    async with anyio.create_task_group() as group:
+        for seq in range(180):
+            group.start_soon(write, store, "0", seq)
+    assert max(number for _, number in seen) == 50
+    assert sum(number for _, number in seen) == 180
+    assert len(await store.entries("0")) == 180
 
 
 async def test_full_waits_for_the_disk_in_a_thread(
@@ -198,66 +175,6 @@ async def test_who_waits_too_long_is_told(
         await write(store, "0")
     other.end()
     await write(store, "0")
-
-
-@pytest.mark.parametrize("place", [0, 1])
-async def test_who_is_cancelled_waits_for_the_end_of_the_commit(
-    place: int, store: SQLiteJournal, tmp_path: Path
-) -> None:
-    """Cancelling, of whoever leads or of one who has joined, parts nobody from a commit that goes on."""
-    other = Locked(tmp_path)
-    scopes = [anyio.CancelScope() for _ in RUNS]
-    ended: list[str] = []
-
-    async def one(run_id: str) -> None:
-        with scopes[int(run_id)]:
-            try:
-                await write(store, run_id)
-            finally:
-                ended.append(run_id)
-
-    async with anyio.create_task_group() as group:
-        for run_id in RUNS:
-            group.start_soon(one, run_id)
-        await rounds()
-        scopes[place].cancel()
-        await rounds()
-        assert ended == []
-        other.end()
-    assert sorted(ended) == RUNS
-    for run_id in RUNS:
-        assert await store.entries(run_id) == [entry(0)]
-
-
-async def test_who_has_been_cancelled_before_still_writes(store: SQLiteJournal) -> None:
-    """A run that is being cancelled can write that down."""
-    with anyio.CancelScope() as scope:
-        scope.cancel()
-        await write(store, "0")
-    assert await store.entries("0") == [entry(0)]
-
-
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-@pytest.mark.parametrize("early", [True, False])
-@pytest.mark.parametrize("places", [(0,), (1,), (0, 1, 2, 3, 4)])
-async def test_a_task_that_asyncio_cancels_waits_as_well(
-    places: tuple[int, ...], early: bool, store: SQLiteJournal, tmp_path: Path
-) -> None:
-    """``Task.cancel()``, which no shield keeps off, neither breaks off a commit nor leaves anybody waiting."""
-    other = Locked(tmp_path)
-    tasks = [asyncio.ensure_future(write(store, run_id)) for run_id in RUNS]
-    await rounds(1 if early else 20)
-    for _ in range(3):
-        for place in places:
-            tasks[place].cancel()
-        await rounds(2)
-    assert not any(task.done() for task in tasks)
-    other.end()
-    await asyncio.wait(tasks)
-    assert [task.cancelled() for task in tasks] == [place in places for place in range(5)]
-    for run_id in RUNS:
-        assert await store.entries(run_id) == [entry(0)]
-    await write(store, "0", 1)
 
 
 async def test_a_full_disk_fails_every_writer(

@@ -9,10 +9,10 @@ commit would make the loop wait: for the disk, for another process or thread, fo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -30,8 +30,8 @@ __all__ = ["Commits"]
 
 Out = TypeVar("Out")
 
-_MOST = 100
-"""Writes that are committed on the loop at a time, for about a millisecond."""
+_MOST = 50
+"""Writes that are committed on the loop at a time, for less than a millisecond."""
 
 _MOST_PAGES = 256
 """And how much of the log they may fill."""
@@ -49,16 +49,33 @@ _PENANCE = 100
 """How many commits go to a thread then."""
 
 
-class _Pass:
+class _Part:
     """
-    What is committed at a time.
+    What is one commit.
     """
 
-    __slots__ = ("_ended", "writes")
+    __slots__ = ("_ended", "_pages", "writes")
 
     def __init__(self, first: Write) -> None:
         self.writes = [first]
+        self._pages = first.pages
         self._ended: anyio.Event | None = None
+
+    def takes(self, one: Write) -> bool:
+        """
+        Add *one*, unless the loop could not bear so much at a time: what is too large for it stands alone.
+        """
+        if len(self.writes) == _MOST or self._pages + one.pages > _MOST_PAGES:
+            return False
+        self.writes.append(one)
+        self._pages += one.pages
+        return True
+
+    def add(self, one: Write) -> None:
+        """
+        Add *one*, however much there is.
+        """
+        self.writes.append(one)
 
     async def until_ended(self) -> BaseException | None:
         """
@@ -90,14 +107,14 @@ class _Pass:
 
 class _Turn:
     """
-    The passes of one event loop: at most one is being committed, and one more gathers meanwhile.
+    Whose turn it is in one event loop: the commits that are being made, and those that gather meanwhile.
     """
 
     __slots__ = ("committing", "gathering")
 
     def __init__(self) -> None:
-        self.gathering: _Pass | None = None
-        self.committing: _Pass | None = None
+        self.gathering: list[_Part] | None = None
+        self.committing: list[_Part] | None = None
 
 
 _TURNS: RunVar[WeakKeyDictionary[Commits, _Turn]] = RunVar("procession_sqlite_turns")
@@ -129,11 +146,10 @@ class Commits:
             turn = self._turn()
             gathering = turn.gathering
             if gathering is None:
-                gathering = turn.gathering = _Pass(one)
+                gathering = turn.gathering = [_Part(one)]
                 interrupted = await self._lead(turn, gathering)
             else:
-                gathering.writes.append(one)
-                interrupted = await gathering.until_ended()
+                interrupted = await self._joined(gathering, one).until_ended()
             if interrupted is not None:
                 raise interrupted
         if one.failure is not None:
@@ -158,37 +174,43 @@ class Commits:
         """
         return time.perf_counter() < self._alone_until and one.pages <= _MOST_PAGES
 
-    async def _lead(self, turn: _Turn, own: _Pass) -> BaseException | None:
+    def _joined(self, gathering: list[_Part], one: Write) -> _Part:
+        last = gathering[-1]
+        if self._is_full:  # in a thread: the fewer commits the better
+            last.add(one)
+        elif not last.takes(one):
+            last = _Part(one)
+            gathering.append(last)
+        return last
+
+    async def _lead(self, turn: _Turn, own: list[_Part]) -> BaseException | None:
         """
         Let others join, commit for all, and return what cancelling has raised meanwhile.
         """
-        interrupted: BaseException | None = None
         try:
-            try:
-                await anyio.lowlevel.checkpoint()
-            except anyio.get_cancelled_exc_class() as error:
-                interrupted = error
+            interrupted = await _to_the_end(anyio.lowlevel.checkpoint)
             while turn.committing is not None:
-                interrupted = await turn.committing.until_ended() or interrupted
+                interrupted = await turn.committing[-1].until_ended() or interrupted
             turn.committing, turn.gathering = own, None
-            for part in _parts(own.writes, self._is_full):
-                try:
-                    await self._commit(part)
-                except anyio.get_cancelled_exc_class() as error:  # raised behind the commit
-                    interrupted = error
+            for part in own:
+                if part is not own[0]:  # the loop goes round between two commits
+                    interrupted = await _to_the_end(anyio.lowlevel.checkpoint) or interrupted
+                if self._connection.checkpoint_is_due:
+                    interrupted = await _to_the_end(in_thread, self._connection.checkpoint) or interrupted
+                interrupted = await _to_the_end(self._commit, part.writes) or interrupted
+                part.end()
         finally:
             if turn.gathering is own:
                 turn.gathering = None
             if turn.committing is own:
                 turn.committing = None
-            own.end()
+            for part in own:
+                part.end()
         return interrupted
 
     async def _commit(self, writes: Sequence[Write]) -> None:
         connection = self._connection
         self._alone_until = 0.0
-        if connection.checkpoint_is_due:
-            await in_thread(connection.checkpoint)
         if self._in_thread == 0 and not self._is_full and writes[0].pages <= _MOST_PAGES:
             begun = time.perf_counter()
             if connection.commit_now(writes):
@@ -203,19 +225,12 @@ class Commits:
         await in_thread(partial(connection.commit, writes))
 
 
-def _parts(writes: Sequence[Write], whole: bool) -> Iterator[Sequence[Write]]:
+async def _to_the_end(step: Callable[..., Awaitable[Any]], *arguments: Any) -> BaseException | None:
     """
-    Yield *writes* in parts that the loop can bear; what is too large for it stands alone.
+    Await *step*, and return what cancelling has raised behind it.
     """
-    if whole or len(writes) == 1:
-        yield writes
-        return
-    part: list[Write] = []
-    pages = 0
-    for one in writes:
-        pages += one.pages
-        if part and (len(part) == _MOST or pages > _MOST_PAGES):
-            yield part
-            part, pages = [], one.pages
-        part.append(one)
-    yield part
+    try:
+        await step(*arguments)
+    except anyio.get_cancelled_exc_class() as error:
+        return error
+    return None
