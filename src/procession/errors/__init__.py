@@ -44,6 +44,7 @@ from procession.errors.base import ProcessionError
 from procession.errors.definitions import (
     DefinitionError,
     Finding,
+    Fix,
     ProcessorDefinitionError,
     ToolDefinitionError,
     WorkflowDefinitionError,
@@ -94,6 +95,7 @@ __all__ = [
     "ConditionError",
     "DefinitionError",
     "Finding",
+    "Fix",
     "InputError",
     "MergeConflict",
     "MessageError",

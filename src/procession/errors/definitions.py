@@ -5,11 +5,20 @@ Errors of what was built wrongly: raised before anything runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from procession.errors.base import ProcessionError
 
-__all__ = ["DefinitionError", "Finding", "ProcessorDefinitionError", "ToolDefinitionError", "WorkflowDefinitionError"]
+__all__ = [
+    "DefinitionError", "Finding", "Fix", "FixAction", "ProcessorDefinitionError", "ToolDefinitionError",
+    "WorkflowDefinitionError",
+]  # fmt: skip
+
+FixAction: TypeAlias = Literal["rename", "refer", "add", "pick", "remove", "option", "annotate"]
+"""
+What a :class:`Fix` does: give a step another id, name another step, add a call, pick another output, take something
+away, say an option, or change an annotation.
+"""
 
 
 class DefinitionError(ProcessionError):
@@ -20,12 +29,38 @@ class DefinitionError(ProcessionError):
     code: ClassVar[str] = "definition"
 
 
+class Fix:
+    """
+    A change that mends what was found, for programs that make changes; ``code`` shows it as it would be written.
+
+    >>> str(Fix("rename", step="clean", to="clean-2", code='clean.renamed("clean-2")'))
+    'clean.renamed("clean-2")'
+    """
+
+    __slots__ = ("action", "code", "step", "to")
+
+    def __init__(self, action: FixAction, *, code: str, step: str | None = None, to: str | None = None) -> None:
+        self.action: FixAction = action
+        self.code = code
+        """What to write, on one line."""
+        self.step = step
+        """The id of the step, map or container that it concerns."""
+        self.to = to
+        """The id that is to stand there, where there is one."""
+
+    def __str__(self) -> str:
+        return self.code
+
+    def __repr__(self) -> str:
+        return f"Fix({self.action!r}, step={self.step!r}, to={self.to!r}, code={self.code!r})"
+
+
 class Finding:
     """
     One thing that ``commit()`` found: an error or a warning, where it is and what to do about it.
     """
 
-    __slots__ = ("code", "hint", "message", "severity", "source", "steps")
+    __slots__ = ("code", "fix", "hint", "message", "severity", "source", "steps")
 
     def __init__(
         self,
@@ -36,21 +71,42 @@ class Finding:
         hint: str | None = None,
         steps: Sequence[str] = (),
         source: str | None = None,
+        fix: Fix | None = None,
     ) -> None:
         self.code = code
         """Stable name of the check."""
         self.message = message
-        self.severity = severity
+        self.severity: Literal["error", "warning"] = severity
         self.hint = hint
         self.steps = tuple(steps)
         """Ids of the steps involved."""
         self.source = source
         """File and line of the definition, if known."""
+        self.fix = fix
+        """The change that mends it, where that is mechanical."""
+
+    @property
+    def file(self) -> str | None:
+        """
+        The file of the definition, if known.
+        """
+        return self.source.rpartition(":")[0] if self.source else None
+
+    @property
+    def line(self) -> int | None:
+        """
+        The line of the definition, from 1, if known.
+        """
+        number = self.source.rpartition(":")[2] if self.source else ""
+        return int(number) if number.isdecimal() else None
 
     def __str__(self) -> str:
-        place = f" [{self.source}]" if self.source else ""
-        hint = f"\n    hint: {self.hint}" if self.hint else ""
-        return f"{self.severity}: {self.code}: {self.message}{place}{hint}"
+        lines = [f"{self.severity}: {self.code}: {self.message}" + (f" [{self.source}]" if self.source else "")]
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        if self.fix is not None:
+            lines.append(f"    fix:  {self.fix}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Finding({self.code!r}, {self.message!r}, severity={self.severity!r})"
@@ -58,19 +114,25 @@ class Finding:
 
 class WorkflowDefinitionError(DefinitionError):
     """
-    A workflow that cannot work; ``findings`` lists everything that was found, warnings included.
+    A workflow that cannot work; ``findings`` lists everything that was found, errors first, warnings included.
     """
 
     code: ClassVar[str] = "workflow-definition"
 
     def __init__(self, workflow_id: str, findings: Sequence[Finding]) -> None:
-        errors = [finding for finding in findings if finding.severity == "error"]
-        super().__init__(
-            f"workflow {workflow_id!r} has {len(errors)} error{'s' if len(errors) != 1 else ''}:\n"
-            + "\n".join(f"  {finding}" for finding in findings)
-        )
+        ordered = sorted(findings, key=lambda finding: finding.severity)  # "error" comes before "warning"
+        errors = sum(finding.severity == "error" for finding in findings)
+        counted = _count(errors, "error")
+        if errors < len(findings):
+            counted += f" and {_count(len(findings) - errors, 'warning')}"
+        shown = "\n".join(f"  {line}" for finding in ordered for line in str(finding).splitlines())
+        super().__init__(f"workflow {workflow_id!r} has {counted}:\n{shown}")
         self.workflow_id = workflow_id
-        self.findings = tuple(findings)
+        self.findings = tuple(ordered)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class ProcessorDefinitionError(DefinitionError):

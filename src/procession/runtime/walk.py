@@ -36,6 +36,7 @@ from procession.workflows.plan import (
     Loop,
     Map,
     Nested,
+    Outcome,
     Pause,
     Plan,
     PlanNode,
@@ -302,6 +303,17 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
     return outputs
 
 
+async def run_outcome(node: Outcome, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Return the output of a workflow that says what it gives, checked and converted.
+    """
+    path = prefix + node.key
+    try:
+        return node.check.validate(value, where=node.where, path=path)
+    except BaseException as error:
+        return fail(run, node, path, error)
+
+
 Runner = Callable[[Any, Any, RunState, str, Walk, bool], Awaitable[Any]]
 
 RUNNERS: dict[str, Runner] = {
@@ -313,4 +325,5 @@ RUNNERS: dict[str, Runner] = {
     Loop.kind: run_loop,
     Pause.kind: run_pause,
     Dag.kind: run_dag,
+    Outcome.kind: run_outcome,
 }

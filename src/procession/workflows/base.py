@@ -16,7 +16,7 @@ from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import Node
 from procession.workflows.plan import Plan
-from procession.workflows.validate import find
+from procession.workflows.validate import inspect_workflow
 
 if TYPE_CHECKING:
     from procession.workflows.render.draw import DrawFormat
@@ -38,17 +38,21 @@ class WorkflowBase(Generic[In, Out]):
 
     __slots__ = (
         "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
-        "input_type", "kind", "plans", "reducers", "retry", "source", "timeout",
+        "input_type", "kind", "made", "output_type", "plans", "reducers", "retry", "source", "timeout",
     )  # fmt: skip
 
     def __init__(
         self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
         reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-        source: str | None = None,
+        source: str | None = None, output_type: Any = None,
     ) -> None:  # fmt: skip
         check_timeout(f"workflow {id!r}", "timeout", timeout)
         self.id = id
         self.input_type = input_type
+        self.output_type = output_type
+        """What the output has to fit, checked by ``commit()`` as far as types tell, and in every run."""
+        self.made: Any = None
+        """The type of the output as far as ``commit()`` found out; see ``typeflow.Type``."""
         self.kind: WorkflowKind = kind
         self.description = description
         self.reducers: Reducers = reducers or {}
@@ -130,7 +134,7 @@ class WorkflowBase(Generic[In, Out]):
         file, line = caller()
         made = type(self)(
             id, self.input_type, kind=self.kind, description=self.description, reducers=self.reducers,
-            retry=self.retry, timeout=self.timeout, source=f"{file}:{line}",
+            retry=self.retry, timeout=self.timeout, source=f"{file}:{line}", output_type=self.output_type,
         )  # fmt: skip
         made._nodes, made._counts, made._explicit = list(self._nodes), dict(self._counts), self._explicit
         return made
@@ -156,7 +160,7 @@ class WorkflowBase(Generic[In, Out]):
         Raises ``WorkflowDefinitionError`` with everything that was found, where any of it is an error.
         """
         if not self._committed:
-            findings = find(self)
+            findings, self.made = inspect_workflow(self)
             if any(finding.severity == "error" for finding in findings):
                 raise WorkflowDefinitionError(self.id, findings)
             self.findings = tuple(findings)

@@ -40,6 +40,7 @@ from procession.workflows.plan import (
     Loop,
     Map,
     Nested,
+    Outcome,
     Pause,
     Plan,
     PlanNode,
@@ -89,6 +90,9 @@ class _Compiler:
 
     def workflow(self, workflow: WorkflowDefinition) -> Plan:
         nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes, workflow.input_type)
+        promised = schema_of(workflow.output_type)
+        if promised is not None:
+            nodes = (*nodes, Outcome("@end", "@end", promised, f"output of workflow {workflow.id!r}"))
         self.reducers.update(workflow.reducers)
         where = f"input of workflow {workflow.id!r}"
         check = schema_of(workflow.input_type)

@@ -30,6 +30,16 @@ class WorkflowDefinition(Protocol):
         ...
 
     @property
+    def output_type(self) -> Any:
+        """The annotation that its output is to fit, or ``None``."""
+        ...
+
+    @property
+    def made(self) -> Any:
+        """The type of its output as far as ``commit()`` found out, or ``None``."""
+        ...
+
+    @property
     def description(self) -> str:
         """What it is for."""
         ...

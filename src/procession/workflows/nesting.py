@@ -8,7 +8,7 @@ from typing import Any
 
 from procession.steps.step import Step
 from procession.workflows.definition import WorkflowDefinition
-from procession.workflows.typeflow import Outputs
+from procession.workflows.typeflow import Either, Outputs
 from procession.workflows.validate import output_type
 
 __all__ = ["step_of"]
@@ -32,7 +32,7 @@ def step_of(workflow: WorkflowDefinition) -> Step[Any, Any]:
         hooks=frozenset(hooks),
         mutates=mutates,
         input_type=workflow.input_type,
-        output_type=dict if isinstance(made, Outputs) else made,
+        output_type=dict if isinstance(made, Outputs) else None if isinstance(made, Either) else made,
         description=workflow.description,
         timeout=workflow.timeout,
         owner=workflow,

@@ -21,7 +21,7 @@ from procession.workflows.sources import Fields
 
 __all__ = [
     "CALL", "CHECKED", "GUARDED", "INLINE", "Arm", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
-    "Nested", "Pause", "Plan", "PlanNode",
+    "Nested", "Outcome", "Pause", "Plan", "PlanNode",
 ]  # fmt: skip
 
 INLINE, CALL, CHECKED, GUARDED = range(4)
@@ -162,6 +162,16 @@ class Pause(PlanNode):
     kind: ClassVar[str] = "sleep"
     seconds: float | Callable[[Any], Any] = 0.0
     until: datetime | Callable[[Any], Any] | None = None
+
+
+class Outcome(PlanNode):
+    """
+    The end of a workflow that says what it gives: its output is checked.
+    """
+
+    kind: ClassVar[str] = "outcome"
+    check: Schema
+    where: str
 
 
 class DagItem(Value):

@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from inspect import isclass
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from procession.messages.value import Value
 from procession.workflows.paths import Path
-from procession.workflows.sources import Constant, Fields, FromStep, FromValue, Source
+from procession.workflows.sources import REQUIRED, Constant, Fields, FromStep, FromValue, Source
+from procession.workflows.structures import is_typed_dict
 from procession.workflows.template import Template
 from procession.workflows.typeflow import Outputs, Type, function_types, name_of
 
@@ -84,6 +85,8 @@ def _type_of(source: Any, known: Mapping[str, Type], current: Type) -> Type:
         return str
     if isinstance(source, Constant):
         return source.value.__class__
+    if getattr(source, "default", REQUIRED) is not REQUIRED:
+        return None
     if isinstance(source, FromStep) and len(source.steps) == 1:
         found = type_at(known.get(source.steps[0]), source.path)
     elif isinstance(source, FromValue):
@@ -136,7 +139,7 @@ def _field(kind: Any, part: str) -> Type:
     model = getattr(kind, "model_fields", None)
     if model is not None and getattr(kind, "model_config", {}).get("extra") == "allow":
         return None
-    if model is None and not is_typeddict(kind) and not hasattr(kind, "__dataclass_fields__"):
+    if model is None and not is_typed_dict(kind) and not hasattr(kind, "__dataclass_fields__"):
         return None
     try:
         return get_type_hints(kind).get(part, ABSENT)

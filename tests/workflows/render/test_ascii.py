@@ -112,7 +112,7 @@ def test_types() -> None:
 def test_terminal_codes_are_written_out() -> None:
     """An id cannot send codes to the terminal, break its line or turn the text around it."""
     nasty: Step[str, int] = Step(id="a\x1b[31m\nb\u202ec", execute=len)
-    drawing = draw(create_workflow("nasty").then(nasty).commit())
+    drawing = draw(create_workflow("nasty").then(nasty))
     assert "a\\x1b[31m b\\u202ec" in drawing
 
 

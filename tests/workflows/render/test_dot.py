@@ -51,7 +51,7 @@ def test_every_kind_of_node() -> None:
 def test_ids_are_never_identifiers() -> None:
     """Quotes, backslashes and line breaks of an id cannot end its label."""
     nasty = 'a"]; b [label=\\"x\\" \\n\n} //'
-    text = draw(create_workflow(nasty).then(Step[str, int](id=nasty, execute=len)).commit(), "dot")
+    text = draw(create_workflow(nasty).then(Step[str, int](id=nasty, execute=len)), "dot")
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
     assert "b [" not in bare
     assert bare.count("}") == 1

@@ -59,7 +59,7 @@ def test_every_kind_of_node() -> None:
 def test_ids_are_never_identifiers() -> None:
     """Whatever an id contains, nodes are called n0, n1 and so on, and the id is an escaped, short label."""
     nasty = 'end"]; click x "javascript:alert(1)" %%{init}%% `<b>` #quot; {a|b} \\ \n' + "x" * 100
-    text = draw(create_workflow(nasty).then(Step[str, int](id=nasty, execute=len)).commit(), "mermaid")
+    text = draw(create_workflow(nasty).then(Step[str, int](id=nasty, execute=len)), "mermaid")
     (label,) = re.findall(r'^  n1\["(.*)"\]$', text, re.MULTILINE)
     assert not set(label) & set("\"'`<>[]{}|\\%")
     shown = re.sub(r"#(\d+);", lambda match: chr(int(match[1])), label)

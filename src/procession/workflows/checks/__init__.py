@@ -1,0 +1,3 @@
+"""
+What ``commit()`` looks for.
+"""
