@@ -156,6 +156,17 @@ async def test_memory_keeps_the_turn(way: str) -> None:
     assert len({message.id for message in kept}) == 3
 
 
+async def test_a_suspended_run_is_found_by_whose_it_is() -> None:
+    """What waits for one resource is listed for it alone, also without a memory (D35)."""
+    agent, _ = agent_with()
+    first = await agent.generate("Hi", resource="ada")
+    await agent.generate("Hi", resource="bob")
+    found = await agent.runtime.store.runs(resource_id="ada")
+    assert [(row.run_id, row.owner, row.kind, row.status) for row in found] == [
+        (first.run_id, agent.id, "agent", "suspended")
+    ]
+
+
 async def test_on_finish_is_told_both() -> None:
     """``on_finish`` is told that the run waits, and how it ended."""
     told_of: list[str] = []
@@ -235,7 +246,7 @@ async def test_a_journal_that_fails() -> None:
     """Where the run cannot be kept it has failed, rather than wait for an answer that nobody can give."""
 
     class Broken(InMemoryJournal):
-        async def add(self, row: Any) -> bool:
+        async def add(self, row: Any, **options: Any) -> bool:
             raise OSError("disk full")
 
     agent, _ = agent_with(runtime=Runtime(Broken()))
@@ -252,10 +263,10 @@ async def test_a_claim_that_is_lost_while_a_tool_runs(failure: Exception | None,
     class Lost(InMemoryJournal):
         claims = 0
 
-        async def claim(self, run_id: str, token: str, seconds: float) -> Any:
+        async def claim(self, run_id: str, token: str, seconds: float, **options: Any) -> Any:
             self.claims += 1
             if self.claims == 1:
-                return await super().claim(run_id, token, 60)
+                return await super().claim(run_id, token, 60, **options)
             if failure is not None:
                 raise failure
             return None
@@ -283,11 +294,11 @@ async def test_a_claim_is_prolonged_while_a_tool_runs(monkeypatch: Any) -> None:
     class Counting(InMemoryJournal):
         claims = 0
 
-        async def claim(self, run_id: str, token: str, seconds: float) -> Any:
+        async def claim(self, run_id: str, token: str, seconds: float, **options: Any) -> Any:
             self.claims += 1
             if self.claims == 4:
                 prolonged.set()
-            return await super().claim(run_id, token, seconds)
+            return await super().claim(run_id, token, seconds, **options)
 
     async def act(args: Any, ctx: ToolContext) -> str:
         ctx.suspend("?")

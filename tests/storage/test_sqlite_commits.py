@@ -228,6 +228,28 @@ async def test_the_log_does_not_grow_without_end(store: SQLiteJournal, tmp_path:
     assert len(await store.entries("0")) == 3000
 
 
+async def test_the_log_begins_anew_once_nobody_reads_in_it(
+    store: SQLiteJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While somebody reads for long the log grows, and nobody who writes fails; afterwards it grows no further."""
+    monkeypatch.setattr("procession.storage.sqlite.connection._CHECKPOINT", 50)
+    monkeypatch.setattr("procession.storage.sqlite.connection._LONG_LOG", 200)
+    monkeypatch.setattr("procession.storage.sqlite.connection._FOR_OTHERS", 0.001)
+    reader = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM procession_runs").fetchone()
+    for seq in range(300):
+        await write(store, "0", seq, "x" * 4000)
+    grown = os.stat(tmp_path / "runs.db-wal").st_size
+    assert grown > 1_000_000
+    reader.execute("COMMIT")
+    reader.close()
+    for seq in range(300, 900):
+        await write(store, "0", seq, "x" * 4000)
+    assert os.stat(tmp_path / "runs.db-wal").st_size < grown * 1.5
+    assert len(await store.entries("0")) == 900
+
+
 async def test_a_store_is_closed_while_others_write(store: SQLiteJournal) -> None:
     """Closing loses nothing: who writes then has written, and opens the file again."""
 

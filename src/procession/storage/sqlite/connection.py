@@ -33,7 +33,10 @@ _CHECKPOINT = 1000
 """Pages after which what stands in the log is taken into the file: about 4 MB."""
 
 _LONG_LOG = 16 * _CHECKPOINT
-"""Pages after which other processes' readers and writers are waited for, so that the log begins anew."""
+"""Pages after which other processes that read or write are waited for, so that the log begins anew."""
+
+_FOR_OTHERS = 0.1
+"""Seconds for which they are: this process writes nothing meanwhile."""
 
 
 class Write:
@@ -136,7 +139,7 @@ class Connection:
 
         with self._lock, suppress(sqlite3.Error, StoreError):
             self._log = 0
-            with _patience(self._opened(), 1.0 if self._log_is_long else 0.0) as made:
+            with _patience(self._opened(), _FOR_OTHERS if self._log_is_long else 0.0) as made:
                 mode = "RESTART" if self._log_is_long else "PASSIVE"
                 self._log_is_long = made.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[1] > _LONG_LOG
 
