@@ -13,6 +13,7 @@ from procession.processors.payloads import InputPayload
 from procession.runtime.runtime import Runtime
 from procession.steps.codec import codec_of
 from procession.steps.step import StepContext, step
+from procession.storage.memory import InMemoryJournal
 from procession.storage.sqlite.journal import SQLiteJournal
 from procession.workflows.workflow import Workflow, create_workflow
 
@@ -90,6 +91,15 @@ async def test_messages_that_wait_are_what_they_were(tmp_path: Path) -> None:
         assert [one.text for one in messages.system_messages] == ["be kind"]
         kept = (await runtime.get("r", workflow=workflow)).output
         assert messages_of(codec_of(None).decode(kept, where="output")).state() == messages.state()
+
+
+async def test_without_a_store_branches_of_a_payload_cannot_wait() -> None:
+    """What forks were changed from is known only where it was written down; elsewhere the run says so, and fails."""
+    result = await Runtime().run(guarded(), conversation())
+    assert result.status == "failed"
+    assert "kept from its beginning" in str(result.error)
+    kept = await Runtime(InMemoryJournal()).run(guarded(), conversation())
+    assert kept.status == "suspended"
 
 
 async def test_a_run_may_wait_twice(tmp_path: Path) -> None:

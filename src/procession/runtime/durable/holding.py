@@ -5,6 +5,7 @@ Holding: what is written down of a run when it begins and when it ends, and whos
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
@@ -17,13 +18,14 @@ from procession.runtime.durable.ledger import Kept, Ledger
 from procession.runtime.durable.rows import History, error_data, stop_data, to_json
 from procession.runtime.durable.shapes import decode_value, encode_output, encode_value
 from procession.runtime.durable.walk import call_durably, walk_durably
+from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
 from procession.steps.own_task import OwnTask
 from procession.steps.result import Bailed, Failed, Stop, Suspended
 from procession.storage.base import RunRow, RunStatus
-from procession.workflows.plan import PlanNode
+from procession.workflows.plan import Choice, Dag, Fork, Loop, Nested, PlanNode
 
 if TYPE_CHECKING:
     from procession.workflows.spec import GraphSpec
@@ -143,10 +145,31 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
             elif journal is not None:
                 await _settle(run, journal, output)
             elif isinstance(output, Suspended):
+                _refuse_branches_of_changes(run)
                 await _settle(run, await _add(ledger, run, state.init_data, status="running"), output, late=True)
         except Exception as error:
             return Failed("", error)
     return output
+
+
+def _refuse_branches_of_changes(run: Kept) -> None:
+    """
+    Refuse to keep a run only now, as it waits, where branches have changed forks of its value: of what is no longer known.
+    """
+    if is_forkable(run.state.init_data) and _branches(run.plan.nodes):
+        raise RunError(
+            "a run whose branches change a payload can only wait where it was kept from its beginning",
+            hint="give the runtime a store: Runtime(SQLiteJournal(path)), or Runtime(InMemoryJournal())",
+        )
+
+
+def _branches(nodes: Iterable[PlanNode]) -> bool:
+    return any(
+        isinstance(node, Fork | Dag | Choice)
+        or (isinstance(node, Nested) and _branches(node.plan.nodes))
+        or (isinstance(node, Loop) and _branches(node.body))
+        for node in nodes
+    )
 
 
 async def _settle(run: Kept, journal: Journal, output: Any, *, late: bool = False) -> None:
