@@ -78,7 +78,7 @@ def test_the_schema_knows_every_field() -> None:
     schema = GraphSpec.json_schema()
     for part in (NodeSpec, EdgeSpec, GroupSpec):
         assert set(schema["$defs"][part.__name__]["properties"]) == set(part.__fields__)
-    assert set(schema["properties"]) == {*GraphSpec.__fields__, "graph_hash"}
+    assert set(schema["properties"]) == {*GraphSpec.__fields__, "graph_hash", "run"}
 
 
 def test_bytes_do_not_depend_on_the_process() -> None:

@@ -217,7 +217,7 @@ class GraphSpec(Value, kw_only=True):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> GraphSpec:
         """
-        Return the spec of which ``to_dict()`` gave *content*.
+        Return the spec of which ``to_dict()`` gave *content*; what a drawing noted of a run is left out.
 
         Raises ``SchemaError``, which names each field at fault, where *content* is no graph of this version, and
         ``InputError`` where its parts do not belong together.
@@ -310,7 +310,7 @@ def _model() -> Any:
         "graph_hash": (str, ...),
     }
     inside = model(GraphSpec, **parts, workflows=(dict[str, None], {}))  # only the root holds graphs
-    return model(GraphSpec, **parts, workflows=(table[str, inside], {}))
+    return model(GraphSpec, **parts, workflows=(table[str, inside], {}), run=(Any, None))
 
 
 def _from_model(read: Any) -> GraphSpec:

@@ -106,7 +106,7 @@ def test_depth_closes_nested_workflows() -> None:
 
 def test_types() -> None:
     """On request steps say what they take and give."""
-    assert "├─ shout  [str → str]" in draw(explicit(), types=True)
+    assert "├─ shout  [str → str]" in draw(explicit(), show_types=True)
 
 
 def test_terminal_codes_are_written_out() -> None:

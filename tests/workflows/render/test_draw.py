@@ -31,5 +31,5 @@ def test_json_is_the_spec() -> None:
 
 def test_unknown_format() -> None:
     """A format that does not exist is an error that names those that do."""
-    with pytest.raises(InputError, match="ascii, mermaid, dot, json"):
-        draw(everything(), "svg")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="ascii, boxes, mermaid, dot, svg, json"):
+        draw(everything(), "png")  # type: ignore[arg-type]

@@ -73,4 +73,4 @@ async def test_overlay_of_a_run() -> None:
     workflow = create_workflow("loud", str).then(shout).commit()
     text = draw(workflow, "mermaid", run=await Runtime().run(workflow, "x"))
     assert re.search(r'n1\["shout<br/>✓ [\d.]+(µs|ms)"\]', text)
-    assert "  class n1 success\n" in text
+    assert "  class k0,n1 success\n" in text

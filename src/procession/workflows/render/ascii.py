@@ -11,6 +11,7 @@ from procession.messages.value import Value
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import CONTAINER, Mark, Overlay, mark_text
 from procession.workflows.render.text import cell_width, clean, cut, hook_names
+from procession.workflows.render.words import SUSPENDABLE, group_settings, node_settings, type_name
 from procession.workflows.spec import EdgeSpec, GraphSpec, GroupSpec, NodeSpec
 
 __all__ = ["tree"]
@@ -36,7 +37,7 @@ def tree(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | N
     Return *spec* as an indented tree, one line per node, ending with a line break.
     """
     options = options if options is not None else DrawOptions()
-    root = _Tree(spec.workflows, marks or {}, options).root(spec)
+    root = _Tree(spec.workflows, marks or Overlay(), options).root(spec)
     text = "\n".join(_lines(root, options)) + "\n"
     return text if options.unicode else text.encode("ascii", "backslashreplace").decode()
 
@@ -74,8 +75,8 @@ class _Tree:
             name = group.label
         else:
             name = f"{group.kind}: {clean(group.label)}"
-        shown = ", ".join(_settings(group))
-        mark = self.marks.get(prefix + group.id + (CONTAINER if group.kind in ("loop", "foreach") else ""))
+        shown = ", ".join(group_settings(group))
+        mark = self.marks.nodes.get(prefix + group.id + (CONTAINER if group.kind in ("loop", "foreach") else ""))
         text = name + (f"  [{shown}]" if shown else "")
         return _Row(text, ("", "", self.mark_of(mark)), children)
 
@@ -92,13 +93,13 @@ class _Tree:
             name += f" ({'processor workflow' if of_processors else node.kind})"
         if node.placeholder:
             name = f"{self.dot} {name}"
-        notes = [*_restrictions(node), *self.types_of(node)]
+        notes = [*node_settings(node), *self.pause(node), *self.types_of(node)]
         text = lead + name + (f"  [{', '.join(notes)}]" if notes else "")
-        hooks = hook_names(node.hooks) if self.options.hooks and node.kind != "workflow" else ""
+        hooks = hook_names(node.hooks) if self.options.show_hooks and node.kind != "workflow" else ""
         columns = (
             hooks,
             "mutates" if node.mutates and node.kind != "workflow" else "",
-            self.mark_of(self.marks.get(path)),
+            self.mark_of(self.marks.nodes.get(path)),
         )
         children: tuple[_Row, ...] = ()
         if node.ref_hash is not None and self.options.opens(node.kind, level + 1):
@@ -121,10 +122,13 @@ class _Tree:
         needs = [clean(edge.source) for edge in spec.edges if edge.target == node.id and edge.source != "@start"]
         return f"after {', '.join(needs)}: " if needs else ""
 
+    def pause(self, node: NodeSpec) -> list[str]:
+        return ["can suspend"] if node.can_suspend and node.kind in SUSPENDABLE else []
+
     def types_of(self, node: NodeSpec) -> list[str]:
-        if not self.options.types:
+        if not self.options.show_types:
             return []
-        names = [(ref or "?").rpartition("-")[0] or "?" for ref in (node.input_schema_ref, node.output_schema_ref)]
+        names = [type_name(ref) for ref in (node.input_schema_ref, node.output_schema_ref)]
         return [f"{names[0]} {'→' if self.options.unicode else '->'} {names[1]}"] if names != ["?", "?"] else []
 
     def mark_of(self, mark: Mark | None) -> str:
@@ -132,32 +136,6 @@ class _Tree:
 
     def short(self, text: str, room: int = 1_000) -> str:
         return cut(clean(text), min(room, self.options.max_label), dots="…" if self.options.unicode else "...")
-
-
-def _settings(group: GroupSpec) -> Iterator[str]:
-    options = group.options or {}
-    if group.merge is not None and group.kind == "parallel":
-        yield f"merge={group.merge}"
-    for name in ("on_block", "on_failure"):
-        if options.get(name) == "wait":
-            yield f"{name}=wait"
-    if options.get("mode") == "first":
-        yield "first match"
-    if options.get("on_no_match") == "skip":
-        yield "none: pass on"
-    if group.kind == "foreach":
-        yield f"concurrency={group.concurrency}"
-    if "max_iterations" in options:
-        yield f"at most {options['max_iterations']}"
-
-
-def _restrictions(node: NodeSpec) -> Iterator[str]:
-    if node.on:
-        yield f"on {hook_names(node.on)}"
-    if node.retry is not None:
-        yield f"{node.retry.get('max_attempts', 1)} attempts"
-    if node.timeout is not None:
-        yield f"timeout {node.timeout:g}s"
 
 
 def _lines(root: _Row, options: DrawOptions) -> list[str]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from procession.workflows.render.flat import Box, Dot, Item, Line, flatten
+from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, legend_of
 from procession.workflows.render.options import DrawOptions
-from procession.workflows.render.overlay import Overlay
+from procession.workflows.render.overlay import Mark, Overlay, legend_text
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["dot"]
@@ -41,7 +41,16 @@ _COLOURS = {
     "running": "#009e73",
     "bailed": "#998a00",
     "skipped": "#aaaaaa",
+    "added": "#0072b2",
+    "removed": "#d55e00",
+    "changed": "#e69f00",
 }
+_EDGES: Mapping[str, Mapping[str, str]] = {
+    "ran": {"color": "#0072b2", "penwidth": "2.5"},
+    "added": {"color": "#0072b2", "penwidth": "2.5"},
+    "removed": {"color": "#d55e00", "style": "dashed"},
+}
+_SIGNS = {"added": "+ ", "removed": "- "}
 
 
 def dot(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
@@ -49,13 +58,14 @@ def dot(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | No
     Return *spec* as a DOT digraph, ending with a line break.
     """
     options = options if options is not None else DrawOptions()
-    flat = flatten(spec, marks or {}, options)
+    flat = flatten(spec, marks or Overlay(), options)
     lines = [
         f"digraph {_quote(spec.workflow_id)} {{",
         f'  graph [rankdir="{options.direction}", fontname="Helvetica"]',
         '  node [fontname="Helvetica"]',
         '  edge [fontname="Helvetica"]',
         *_items(flat.items, 1),
+        *_legend(legend_of(flat), options),
         *(_edge(line) for line in flat.lines),
         "}",
     ]
@@ -74,6 +84,18 @@ def _items(items: Iterable[Item], level: int) -> Iterator[str]:
             yield f"{indent}{item.name} [{_attributes(_look(item))}]"
 
 
+def _legend(legend: tuple[Mark, ...], options: DrawOptions) -> Iterator[str]:
+    if not legend:
+        return
+    yield "  subgraph cluster_legend {"
+    yield '    label="legend"'
+    for index, mark in enumerate(legend):
+        text = legend_text(mark, plain=not options.unicode)
+        look = {"label": text, "shape": "box", "color": _COLOURS.get(mark.status, "#777777"), "penwidth": "2"}
+        yield f"    k{index} [{_attributes(look)}]"
+    yield "  }"
+
+
 def _look(item: Dot) -> dict[str, str]:
     look = {"label": "\n".join(item.lines), **_SHAPES[item.node.kind]}
     if item.node.placeholder:
@@ -85,7 +107,9 @@ def _look(item: Dot) -> dict[str, str]:
 
 
 def _edge(line: Line) -> str:
-    look = {"label": line.label} if line.label else {}
+    text = f"{_SIGNS.get(line.mark or '', '')}{line.label}"
+    look = {"label": text} if text else {}
+    look |= _EDGES.get(line.mark or "", {})
     if line.kind == "back":
         look["style"] = "dashed"
         look["constraint"] = "false"

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from procession.workflows.render.flat import Box, Dot, Item, flatten
+from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, legend_of
 from procession.workflows.render.options import DrawOptions
-from procession.workflows.render.overlay import Overlay
+from procession.workflows.render.overlay import Overlay, legend_text
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["mermaid"]
@@ -47,7 +47,19 @@ _CLASSES = {
     "running": "fill:#cfeee4,stroke:#009e73,color:#000000",
     "bailed": "fill:#f7f4c2,stroke:#998a00,color:#000000",
     "skipped": "fill:#ffffff,stroke:#aaaaaa,color:#777777",
+    "added": "fill:#d0e6f5,stroke:#0072b2,color:#000000,stroke-width:3px",
+    "removed": "fill:#f6d3bd,stroke:#d55e00,color:#000000,stroke-dasharray:6 3",
+    "changed": "fill:#fbe5b8,stroke:#e69f00,color:#000000,stroke-width:2px",
 }
+
+_LINKS = {
+    "ran": "stroke:#0072b2,stroke-width:3px",
+    "added": "stroke:#0072b2,stroke-width:3px",
+    "removed": "stroke:#d55e00,stroke-width:2px",
+}
+
+# Colour alone says nothing to some: a changed edge has a sign.
+_SIGNS = {"added": "+ ", "removed": "- "}
 
 
 def mermaid(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
@@ -55,14 +67,19 @@ def mermaid(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions 
     Return *spec* as a Mermaid flowchart, ending with a line break.
     """
     options = options if options is not None else DrawOptions()
-    flat = flatten(spec, marks or {}, options)
+    flat = flatten(spec, marks or Overlay(), options)
     lines = [f"flowchart {options.direction}"]
     lines += _items(flat.items, 1)
-    for line in flat.lines:
-        arrow = "-.->" if line.kind == "back" else "-->"
-        label = f'|"{_escape(line.label)}"|' if line.label else ""
-        lines.append(f"  {line.source} {arrow}{label} {line.target}")
+    lines += [_arrow(line) for line in flat.lines]
+    lines += _link_styles(flat.lines)
     used: dict[str, list[str]] = {}
+    legend = legend_of(flat)
+    if legend:
+        lines.append('  subgraph legend ["legend"]')
+        for index, mark in enumerate(legend):
+            lines.append(f'    k{index}["{_escape(legend_text(mark, plain=not options.unicode))}"]')
+            used.setdefault(mark.status, []).append(f"k{index}")
+        lines.append("  end")
     for dot in flat.dots():
         for name in _classes(dot):
             used.setdefault(name, []).append(dot.name)
@@ -71,6 +88,23 @@ def mermaid(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions 
             lines.append(f"  classDef {name} {look}")
             lines.append(f"  class {','.join(used[name])} {name}")
     return "\n".join(lines) + "\n"
+
+
+def _arrow(line: Line) -> str:
+    arrow = "-.->" if line.kind == "back" or line.mark == "removed" else "==>" if line.mark == "ran" else "-->"
+    text = f"{_SIGNS.get(line.mark or '', '')}{line.label}"
+    label = f'|"{_escape(text)}"|' if text else ""
+    return f"  {line.source} {arrow}{label} {line.target}"
+
+
+def _link_styles(lines: tuple[Line, ...]) -> Iterator[str]:
+    """
+    Yield a style for the edges of each mark; edges go by their number.
+    """
+    for mark, look in _LINKS.items():
+        numbers = [str(index) for index, line in enumerate(lines) if line.mark == mark]
+        if numbers:
+            yield f"  linkStyle {','.join(numbers)} {look}"
 
 
 def _items(items: Iterable[Item], level: int) -> Iterator[str]:

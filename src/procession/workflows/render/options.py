@@ -25,9 +25,9 @@ class DrawOptions(Value, kw_only=True):
     closed."""
     direction: Literal["TB", "LR"] = "TB"
     """From top to bottom, or from left to right."""
-    hooks: bool = True
+    show_hooks: bool = True
     """Whether the hooks of processors are shown."""
-    types: bool = False
+    show_types: bool = False
     """Whether the types of what flows are shown."""
     max_label: int = 60
     """Columns after which a label is cut."""

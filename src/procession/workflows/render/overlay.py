@@ -5,14 +5,14 @@ What a run did, laid over the graph that it ran.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 from procession.messages.value import Value
 from procession.workflows.render.text import duration
-from procession.workflows.spec import GraphSpec, GroupSpec
+from procession.workflows.spec import EdgeKind, EdgeSpec, GraphSpec, GroupSpec, NodeSpec
 
-__all__ = ["CONTAINER", "Mark", "Overlay", "Ran", "mark_text", "overlay"]
+__all__ = ["CONTAINER", "EdgeMark", "Mark", "Overlay", "Ran", "legend_text", "mark_text", "overlay"]
 
 
 class Ran(Protocol):
@@ -39,8 +39,35 @@ class Mark(Value):
     times: int = 1
 
 
-Overlay: TypeAlias = Mapping[str, Mark]
-"""Marks by the path of the node, iterations left out: ``loop/step`` for ``loop[3]/step``."""
+EdgeMark: TypeAlias = Literal["ran", "added", "removed"]
+"""What is said of an edge: that a run followed it, or that it is new or gone."""
+
+
+class Overlay(Value):
+    """
+    What is laid over a graph: marks of nodes and of edges.
+    """
+
+    nodes: Mapping[str, Mark] = {}
+    """By the path of the node, iterations left out: ``loop/step`` for ``loop[3]/step``."""
+    edges: Mapping[tuple[str, str, str, EdgeKind], EdgeMark] = {}
+    """By the prefix of the graph's paths (``""``, ``"inner/"``), the ids of source and target, and the kind."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """
+        Return the marks as JSON values.
+        """
+        nodes = [
+            {"path": path, "status": mark.status, "seconds": mark.seconds, "times": mark.times}
+            for path, mark in self.nodes.items()
+            if not path.endswith(CONTAINER)
+        ]
+        edges = [
+            {"path": prefix.rstrip("/"), "source": source, "target": target, "kind": kind, "mark": mark}
+            for (prefix, source, target, kind), mark in self.edges.items()
+        ]
+        return {"nodes": nodes, "edges": edges}
+
 
 CONTAINER = "[]"
 """What is added to the path of a loop or a foreach itself, which is that of its body."""
@@ -54,6 +81,9 @@ _SIGNS = {
     "running": ("… running", "running"),
     "bailed": ("↩ bailed", "bailed"),
     "skipped": ("– skipped", "skipped"),
+    "added": ("+ added", "+ added"),
+    "removed": ("− removed", "- removed"),
+    "changed": ("~ changed", "~ changed"),
 }
 # Which of several ends of one node is shown.
 _WORST = ("failed", "blocked", "suspended", "running", "cancelled", "bailed", "success", "skipped")
@@ -67,7 +97,7 @@ def overlay(run: Ran | None, spec: GraphSpec) -> Overlay:
     """
     marks: dict[str, Mark] = {}
     if run is None:
-        return marks
+        return Overlay()
     for path, record in run.steps.items():
         around = CONTAINER if record.kind in ("loop", "foreach") else ""
         _add(marks, path + around, Mark(record.status, record.seconds or None))
@@ -76,7 +106,10 @@ def overlay(run: Ran | None, spec: GraphSpec) -> Overlay:
                 if arm.id not in record.output:
                     _add(marks, path[: path.rfind("/") + 1] + arm.id, Mark("skipped", times=0))
     _mark_groups(marks, spec, "", spec.workflows)
-    return marks
+    edges: dict[tuple[str, str, str, EdgeKind], EdgeMark] = {}
+    for key in _followed(marks, spec, "", spec.workflows):
+        edges[key] = "ran"
+    return Overlay(marks, edges)
 
 
 def mark_text(mark: Mark, *, plain: bool = False) -> str:
@@ -95,6 +128,17 @@ def mark_text(mark: Mark, *, plain: bool = False) -> str:
     return " ".join(parts)
 
 
+def legend_text(mark: Mark, *, plain: bool = False) -> str:
+    """
+    Return what a legend says of a mark's status.
+
+    >>> legend_text(Mark("success")), legend_text(Mark("failed"))
+    ('✓ success', '✗ failed')
+    """
+    sign = mark_text(Mark(mark.status), plain=plain)
+    return f"{sign} success" if mark.status == "success" else sign
+
+
 def _mark_groups(marks: dict[str, Mark], spec: GraphSpec, prefix: str, workflows: Mapping[str, GraphSpec]) -> None:
     for group in spec.groups:
         if group.kind in ("branch", "parallel"):
@@ -111,6 +155,75 @@ def _mark_group(marks: dict[str, Mark], group: GroupSpec, prefix: str) -> None:
     if ran:
         times = own.times if own is not None else max(mark.times for mark in arms)
         marks[prefix + group.id] = Mark(_worst(ran), own.seconds if own is not None else None, times)
+
+
+def _followed(
+    marks: Mapping[str, Mark], spec: GraphSpec, prefix: str, workflows: Mapping[str, GraphSpec]
+) -> Iterator[tuple[str, str, str, EdgeKind]]:
+    """
+    Yield the edges that a run followed: those of which the source was left and the target reached.
+    """
+    followed = _Followed(marks, spec, prefix)
+    for edge in spec.edges:
+        if followed.edge(edge):
+            yield prefix, edge.source, edge.target, edge.kind
+    for node in spec.nodes:
+        if node.ref_hash is not None and prefix + node.path in marks:
+            yield from _followed(marks, workflows[node.ref_hash], f"{prefix}{node.path}/", workflows)
+
+
+class _Followed:
+    def __init__(self, marks: Mapping[str, Mark], spec: GraphSpec, prefix: str) -> None:
+        self.marks = marks
+        self.prefix = prefix
+        self.nodes = {node.id: node for node in spec.nodes}
+        self.bodies = {group.children[0]: group for group in spec.groups if group.kind in ("loop", "foreach")}
+        self.groups = {group.entry: group for group in spec.groups}
+
+    def edge(self, edge: EdgeSpec) -> bool:
+        source, target = self.nodes[edge.source], self.nodes[edge.target]
+        if edge.kind == "back":
+            return self.times(target) > self.mark_times(source, CONTAINER)
+        if edge.kind == "false":  # past all arms of a branch
+            group = self.groups[edge.source]
+            return self.reached(target) and not any(self.reached(self.nodes[child]) for child in group.children)
+        return self.left(source, target) and self.reached(target)
+
+    def reached(self, node: NodeSpec) -> bool:
+        match node.kind:
+            case "start" | "end":
+                return True
+            case "join":
+                return self.is_success(node.path)
+            case "foreach":
+                return self.marks.get(self.prefix + node.path + CONTAINER) is not None
+            case "loop":
+                return self.times(node) > 1 or self.is_success(node.path)
+            case _:
+                return self.times(node) > 0
+
+    def left(self, source: NodeSpec, target: NodeSpec) -> bool:
+        match source.kind:
+            case "start" | "fork" | "decision" | "foreach":
+                return True  # whether the target was reached says the rest
+            case "loop":
+                return self.is_success(source.path + CONTAINER)
+            case _:
+                group = self.bodies.get(source.id)
+                if group is not None and group.kind == "loop":
+                    return self.reached(target)
+                return self.is_success(source.path + (CONTAINER if group is not None else ""))
+
+    def times(self, node: NodeSpec) -> int:
+        return self.mark_times(node, "")
+
+    def mark_times(self, node: NodeSpec, around: str) -> int:
+        mark = self.marks.get(self.prefix + node.path + around)
+        return mark.times if mark is not None and mark.status != "skipped" else 0
+
+    def is_success(self, path: str) -> bool:
+        mark = self.marks.get(self.prefix + path)
+        return mark is not None and mark.status == "success"
 
 
 def _worst(statuses: Sequence[str]) -> str:
