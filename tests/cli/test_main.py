@@ -30,7 +30,7 @@ def test_help(procession: Command, arguments: list[str]) -> None:
     assert b"Usage" in done.stdout
 
 
-@pytest.mark.parametrize("format", ["ascii", "mermaid", "dot", "json"])
+@pytest.mark.parametrize("format", ["ascii", "boxes", "mermaid", "dot", "svg", "json"])
 def test_graph(procession: Command, pipeline: Path, format: str) -> None:
     """A target is drawn in each format, on standard output alone."""
     done = procession("graph", pipeline, "--format", format)
@@ -39,6 +39,75 @@ def test_graph(procession: Command, pipeline: Path, format: str) -> None:
     assert "processor:words" in text
     if format == "json":
         assert json.loads(text)["workflow_id"] == "pipeline"
+
+
+def test_graph_into_a_file(procession: Command, pipeline: Path, tmp_path: Path) -> None:
+    """-o writes the drawing to a file, and a graph as JSON is a target as good as the code it was made from."""
+    for format in ("svg", "json"):
+        done = procession("graph", pipeline, "--format", format, "-o", tmp_path / f"graph.{format}")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert (tmp_path / f"graph.{format}").read_bytes() == procession("graph", pipeline, "--format", format).stdout
+    assert procession("graph", tmp_path / "graph.json").stdout == procession("graph", pipeline).stdout
+
+
+def test_graph_options(procession: Command, pipeline: Path) -> None:
+    """Direction, types, hooks and the length of labels are options."""
+    text = procession("graph", pipeline, "--format", "mermaid", "--direction", "LR", "--types").stdout.decode()
+    assert text.startswith("flowchart LR") and '|"str"|' in text
+    text = procession("graph", pipeline, "--format", "mermaid", "--no-hooks", "--max-label", 6).stdout.decode()
+    assert '"proce…<br/>mutates"' in text
+
+
+def test_graph_diff(procession: Command, pipeline: Path, tmp_path: Path) -> None:
+    """--diff says what changed: status 0 where nothing breaks, 1 where something does."""
+    more = tmp_path / "more.py"
+    more.write_text(pipeline.read_text().replace(".then(answer)", ".then(answer).map(len, id='size')"))
+    done = procession("graph", "--diff", pipeline, more)
+    assert (done.returncode, done.stdout) == (0, b"+ map 'size' is new\n")
+    done = procession("graph", "--diff", more, pipeline)
+    assert (done.returncode, done.stdout) == (1, b"! map 'size' is no longer there\n")
+    done = procession("graph", "--diff", pipeline, pipeline)
+    assert (done.returncode, done.stdout) == (0, b"nothing has changed\n")
+
+
+def test_graph_diff_formats(procession: Command, pipeline: Path, tmp_path: Path) -> None:
+    """What changed is text, JSON or a drawing; either side may be a graph as JSON."""
+    kept = tmp_path / "kept.json"
+    procession("graph", pipeline, "--format", "json", "-o", kept)
+    less = tmp_path / "less.py"
+    less.write_text(pipeline.read_text().replace(".then(Words())", ""))
+    done = procession("graph", "--diff", kept, less, "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)["breaking"]) == (1, True)
+    done = procession("graph", "--diff", kept, less, "--format", "mermaid")
+    assert done.returncode == 1 and b"classDef removed" in done.stdout
+    done = procession("graph", "--diff", less, kept, "--format", "svg", "-o", tmp_path / "changes.svg")
+    assert done.returncode == 0 and "+ added" in (tmp_path / "changes.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], b"needs a target, or --diff with two"),
+        (["no.py"], b"there is no file no.py"),
+        (["no.json"], b"no.json cannot be read"),
+        (["--diff", "no.json", "no.json"], b"no.json cannot be read"),
+        (["bad.json"], b"bad.json: a graph cannot be read"),
+        (["other.json"], b"other.json: a graph: workflow_id: Field required"),
+        (["pipeline.py", "--format", "text"], b"text is for what changed"),
+        (["pipeline.py", "-o", "no/such/folder.svg"], b"cannot be written"),
+        (["pipeline.py", "--diff", "pipeline.py", "pipeline.py"], b"needs a target, or --diff with two"),
+    ],
+)
+def test_graph_mistakes(
+    procession: Command, pipeline: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: bytes
+) -> None:
+    """A mistake is a sentence and status 2."""
+    monkeypatch.chdir(pipeline.parent)
+    Path("bad.json").write_text("{")
+    Path("other.json").write_text("{}")
+    done = procession("graph", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr and b"Traceback" not in done.stderr
 
 
 def test_graph_in_plain_characters(procession: Command, pipeline: Path) -> None:

@@ -17,7 +17,12 @@ from procession.workflows.spec import EdgeSpec, GraphSpec, GroupSpec, NodeSpec
 from procession.workflows.workflow import create_workflow
 
 
-@pytest.mark.parametrize("make", [everything, explicit, guards])
+def deep() -> Any:
+    """Make a workflow with one inside that has one inside."""
+    return create_workflow("deep", str).then(everything()).commit()
+
+
+@pytest.mark.parametrize("make", [everything, explicit, guards, deep])
 def test_a_graph_that_is_read_again_is_the_same(make: Any) -> None:
     """Written as JSON and read again, a graph is equal, has its hash and is drawn alike."""
     spec = graph_spec(make())

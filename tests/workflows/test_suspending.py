@@ -47,13 +47,15 @@ def logged(function: Any) -> Any:
     [
         asks,
         asks_inside,
+        Step[str, Any](id="resumes", resume_type=bool),
+        Step[str, Any](id="suspends", suspend_type=str),
         Step[str, Any](id="partial", execute=partial(_ask, "who")),
         Step[str, Any](id="callable", execute=Asker()),
         Step[str, Any](id="wrapped", execute=logged(asks.execute)),
     ],
 )
 def test_a_call_of_suspend_is_seen(asking: Step[str, Any]) -> None:
-    """In the function, in one written inside it, and through partials, decorators and callable objects."""
+    """So is a type of what is asked or answered.  In the function, in one written inside it, and through partials, decorators and callable objects."""
     assert can_suspend(asking)
     assert graph_spec(create_workflow("w", str).then(asking).commit()).node(asking.id).can_suspend
 

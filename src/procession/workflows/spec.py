@@ -223,6 +223,11 @@ class GraphSpec(Value, kw_only=True):
         ``InputError`` where its parts do not belong together.
         """
         made = _from_model(Schema(_model()).validate(content, where="a graph"))
+        for spec in (made, *made.workflows.values()):
+            _check(spec, made.workflows)
+        for key, spec in made.workflows.items():
+            if key != spec.graph_hash:
+                raise InputError(f"graph {spec.workflow_id!r} is not the one of hash {key}", hint=_ANEW)
         given = content.get("graph_hash")
         if given is not None and given != made.graph_hash:
             raise InputError(
@@ -318,13 +323,7 @@ def _from_model(read: Any) -> GraphSpec:
     for name, kind in (("nodes", NodeSpec), ("edges", EdgeSpec), ("groups", GroupSpec)):
         fields[name] = tuple(kind(**{key: getattr(each, key) for key in kind.__fields__}) for each in fields[name])
     fields["workflows"] = {key: _from_model(each) for key, each in fields["workflows"].items()}
-    made = GraphSpec(**fields)
-    for spec in (made, *made.workflows.values()):
-        _check(spec, made.workflows)
-    for key, spec in made.workflows.items():
-        if key != spec.graph_hash:
-            raise InputError(f"graph {spec.workflow_id!r} is not the one of hash {key}", hint=_ANEW)
-    return made
+    return GraphSpec(**fields)
 
 
 def _check(spec: GraphSpec, workflows: Mapping[str, GraphSpec]) -> None:

@@ -16,9 +16,9 @@ __all__ = ["can_suspend"]
 
 def can_suspend(step: Step[Any, Any]) -> bool:
     """
-    Return whether *step* is seen to call ``suspend``: in its own code, not in that of what it calls.
+    Return whether *step* has a ``resume_type`` or a ``suspend_type``, or is seen to call ``suspend``.
 
-    A step that suspends through a helper is not seen; one that has the call in a branch that never runs is.
+    Its own code is looked at, not that of what it calls: a step that suspends through a helper must say so by a type.
 
     >>> from procession.steps.step import StepContext, step
     >>> @step
@@ -27,6 +27,8 @@ def can_suspend(step: Step[Any, Any]) -> bool:
     >>> can_suspend(ask)
     True
     """
+    if step.resume_type is not None or step.suspend_type is not None:
+        return True
     hooks = (getattr(step.owner, hook, None) for hook in sorted(step.hooks)) if step.kind == "processor" else ()
     return any("suspend" in code.co_names for thing in (step.execute, *hooks) for code in _codes(thing))
 

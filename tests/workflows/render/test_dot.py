@@ -20,7 +20,7 @@ def test_a_chain() -> None:
     assert draw(workflow, "dot") == dedent(
         """\
         digraph "chain" {
-          graph [rankdir="TB", fontname="Helvetica"]
+          graph [rankdir="TB", fontname="Helvetica", labeljust="l"]
           node [fontname="Helvetica"]
           edge [fontname="Helvetica"]
           n0 [label="start", shape="circle"]
@@ -40,9 +40,9 @@ def test_every_kind_of_node() -> None:
         "subgraph cluster_n1 {",
         'label="for each · concurrency=3"',
         'shape="diamond"',
-        'style="dashed", constraint="false"',
+        'style="dashed", constraint="false", tailport="e", headport="e"',
         'label="nothing-here", shape="box", style="dashed"',
-        '[label="when len(text) > 3 and \\"<x>\\" not in text"]',
+        '[label="when len(text) > 3 and \\"<x>\\"\\nnot in text"]',
     ):
         assert line in text
     assert text.count("{") == text.count("}")

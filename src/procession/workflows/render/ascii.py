@@ -61,7 +61,7 @@ class _Tree:
             if node.id in entries:
                 yield self.group(entries[node.id], spec, by_id, prefix, level)
             elif node.id not in inside and node.kind not in ("start", "end"):
-                yield self.node(node, prefix, level, self.after(spec, node))
+                yield self.node(node, prefix, level, self.after(spec, node, prefix))
 
     def group(self, group: GroupSpec, spec: GraphSpec, by_id: Mapping[str, NodeSpec], prefix: str, level: int) -> _Row:
         into = {edge.target: edge for edge in spec.edges if edge.source == group.entry}
@@ -116,10 +116,17 @@ class _Tree:
         room = self.options.max_label if self.options.width is None else max(12, self.options.width - name - 24)
         return f"when {self.short(edge.label, room)} {arrow} "
 
-    def after(self, spec: GraphSpec, node: NodeSpec) -> str:
+    def after(self, spec: GraphSpec, node: NodeSpec, prefix: str) -> str:
         if not spec.explicit:
             return ""
-        needs = [clean(edge.source) for edge in spec.edges if edge.target == node.id and edge.source != "@start"]
+        gone = {key for key, mark in self.marks.edges.items() if mark == "removed"}
+        needs = [
+            clean(edge.source)
+            for edge in spec.edges
+            if edge.target == node.id
+            and edge.source != "@start"
+            and (prefix, edge.source, edge.target, edge.kind) not in gone
+        ]
         return f"after {', '.join(needs)}: " if needs else ""
 
     def pause(self, node: NodeSpec) -> list[str]:

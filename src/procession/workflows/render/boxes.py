@@ -13,6 +13,9 @@ from procession.workflows.spec import GraphSpec
 
 __all__ = ["boxes"]
 
+_BACKSLASH = "\ue000"
+"""For private use: labels write it out, so that none contains it."""
+
 
 def boxes(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
     """
@@ -25,10 +28,11 @@ def boxes(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | 
         import termaid
     except ImportError:
         raise InputError("drawing boxes needs the package termaid", hint="pip install 'procession[draw]'") from None
-    drawn = termaid.render(
-        mermaid(spec, marks, options), use_ascii=not options.unicode, padding_x=2, padding_y=0, gap=2
-    )
+    # termaid breaks lines at \\n alone, also where that is what a label says: a backslash goes by another sign.
+    source = mermaid(spec, marks, options).replace("<br/>", "\\n").replace("#92;", _BACKSLASH)
+    drawn = termaid.render(source, use_ascii=not options.unicode, padding_x=2, padding_y=0, gap=2)
+    drawn = drawn.replace(_BACKSLASH, "\\")
     text = drawn if options.unicode else drawn.encode("ascii", "backslashreplace").decode()
     dots = "…" if options.unicode else "..."
-    lines = [line.rstrip() for line in text.rstrip().split("\n")]
+    lines = [line.rstrip() for line in text.strip("\n").split("\n")]
     return "\n".join(line if options.width is None else cut(line, options.width, dots=dots) for line in lines) + "\n"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, legend_of
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Mark, Overlay, legend_text
+from procession.workflows.render.sizes import wrap
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["dot"]
@@ -61,12 +62,12 @@ def dot(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | No
     flat = flatten(spec, marks or Overlay(), options)
     lines = [
         f"digraph {_quote(spec.workflow_id)} {{",
-        f'  graph [rankdir="{options.direction}", fontname="Helvetica"]',
+        f'  graph [rankdir="{options.direction}", fontname="Helvetica", labeljust="l"]',
         '  node [fontname="Helvetica"]',
         '  edge [fontname="Helvetica"]',
         *_items(flat.items, 1),
         *_legend(legend_of(flat), options),
-        *(_edge(line) for line in flat.lines),
+        *(_edge(line, options.direction) for line in flat.lines),
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -97,7 +98,7 @@ def _legend(legend: tuple[Mark, ...], options: DrawOptions) -> Iterator[str]:
 
 
 def _look(item: Dot) -> dict[str, str]:
-    look = {"label": "\n".join(item.lines), **_SHAPES[item.node.kind]}
+    look = {"label": _broken(item.lines, 38), **_SHAPES[item.node.kind]}
     if item.node.placeholder:
         look["style"] = f"{look['style']},dashed" if "style" in look else "dashed"
     if item.mark is not None and item.mark.status in _COLOURS:
@@ -106,14 +107,19 @@ def _look(item: Dot) -> dict[str, str]:
     return look
 
 
-def _edge(line: Line) -> str:
+def _edge(line: Line, direction: str) -> str:
     text = f"{_SIGNS.get(line.mark or '', '')}{line.label}"
-    look = {"label": text} if text else {}
+    look = {"label": _broken([text], 28)} if text else {}
     look |= _EDGES.get(line.mark or "", {})
     if line.kind == "back":
         look["style"] = "dashed"
         look["constraint"] = "false"
+        look["tailport"] = look["headport"] = "e" if direction == "TB" else "s"  # beside what leads on
     return f"  {line.source} -> {line.target}" + (f" [{_attributes(look)}]" if look else "")
+
+
+def _broken(lines: Iterable[str], columns: int) -> str:
+    return "\n".join(line for text in lines for line in wrap(text, columns))
 
 
 def _attributes(look: Mapping[str, str]) -> str:
@@ -121,5 +127,6 @@ def _attributes(look: Mapping[str, str]) -> str:
 
 
 def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    # Graphviz reads HTML entities also in plain labels.
+    escaped = text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

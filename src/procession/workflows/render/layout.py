@@ -136,6 +136,26 @@ class _Segment:
         return [f"{sign} {lines[0]}", *lines[1:]] if sign and lines else [sign] if sign else lines
 
 
+def _lead_back_from_circles(segments: Sequence[_Segment]) -> None:
+    """
+    Let those *segments* lead back that would close a circle: two graphs drawn in one may have some.
+    """
+    following: dict[str, list[str]] = {}
+    for each in segments:
+        if each.back:
+            continue
+        todo, seen = [each.target], {each.target}
+        while todo and each.source not in seen:
+            for node in following.get(todo.pop(), ()):
+                if node not in seen:
+                    seen.add(node)
+                    todo.append(node)
+        if each.source in seen:
+            each.back = True
+        else:
+            following.setdefault(each.source, []).append(each.target)
+
+
 class _Level:
     """
     The inside of a container, laid out in the picture's own directions.
@@ -205,6 +225,7 @@ class _Arranger:
         """
         level = _Level()
         segments = [*self.segments.get(name, {}).values()]
+        _lead_back_from_circles(segments)
         ends = {end for each in segments for end in (each.source, each.target)}
         things: dict[str, Item | None] = {item.name: item for item in items}
         things |= dict.fromkeys(port for port in (_IN, _OUT) if port in ends)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, legend_of
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Overlay, legend_text
+from procession.workflows.render.sizes import wrap
+from procession.workflows.render.text import cell_width
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["mermaid"]
@@ -31,6 +33,9 @@ _SHAPES = {
     "start": ("((", "))"),
     "end": ("((", "))"),
 }
+
+WORD = 28
+"""Columns after which a word is broken."""
 
 # What a label may not contain: ``#`` opens an entity, the rest ends or formats a label.
 _ENTITIES = {ord(char): f"#{ord(char)};" for char in '#&"`<>[]{}|\\%;'}
@@ -116,7 +121,16 @@ def _items(items: Iterable[Item], level: int) -> Iterator[str]:
             yield f"{indent}end"
         else:
             left, right = _SHAPES[item.node.kind]
-            yield f'{indent}{item.name}{left}"{"<br/>".join(_escape(line) for line in item.lines)}"{right}'
+            yield f'{indent}{item.name}{left}"{"<br/>".join(_lines(item))}"{right}'
+
+
+def _lines(dot: Dot) -> Iterator[str]:
+    """
+    Yield the lines of a label; Mermaid breaks a long one at blanks, but leaves long words hanging over its shape.
+    """
+    for text in dot.lines:
+        long = any(cell_width(word) > WORD for word in text.split(" "))
+        yield from (_escape(line) for line in (wrap(text, WORD) if long else [text]))
 
 
 def _classes(dot: Dot) -> Iterator[str]:

@@ -27,7 +27,7 @@ _SIDES = {
 
 def wrap(text: str, columns: int) -> list[str]:
     """
-    Return *text* in lines of at most *columns*, broken at blanks, or inside a word that is longer.
+    Return *text* in lines of at most *columns*, broken at blanks; a word that is longer, behind a sign in it.
 
     >>> wrap("when len(text) > 3", 9)
     ['when', 'len(text)', '> 3']
@@ -43,6 +43,8 @@ def wrap(text: str, columns: int) -> list[str]:
             lines.append(line)
         while cell_width(word) > columns:
             taken = next(end for end in range(len(word), 0, -1) if cell_width(word[:end]) <= columns or end == 1)
+            signs = [end for end in range(taken // 2, taken) if word[end] in "-_:./,("]
+            taken = signs[-1] + 1 if signs else taken
             lines.append(word[:taken])
             word = word[taken:]
         line = word
@@ -69,7 +71,7 @@ def dot_lines(dot: Dot) -> list[str]:
     """
     if is_bar(dot):
         return []
-    columns = 22 if dot.node.kind in ("decision", "loop") else 34
+    columns = 22 if dot.node.kind in ("decision", "loop") else 38
     return [line for text in dot.lines for line in wrap(text, columns)]
 
 

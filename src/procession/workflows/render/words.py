@@ -31,6 +31,8 @@ def group_settings(group: GroupSpec) -> Iterator[str]:
         yield "none: pass on"
     if group.concurrency is not None:
         yield f"concurrency={group.concurrency}"
+    if options.get("on_error") == "collect":
+        yield "failures collected"
     if "max_iterations" in options:
         yield f"at most {options['max_iterations']}"
 
