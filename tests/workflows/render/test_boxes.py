@@ -46,5 +46,5 @@ def test_labels_are_verbatim() -> None:
     made = create_workflow("end")
     for id in NASTY:
         made.then(plain(id))
-    lines = draw(made.commit(), "boxes").splitlines()
+    lines = draw(made, "boxes").splitlines()
     assert [line[1:-1].strip() for line in lines if line.startswith("│")] == ["start", *NASTY, "end"]

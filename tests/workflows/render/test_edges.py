@@ -1,6 +1,7 @@
 """Edges of a graph, and those that a run followed."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tests.workflows.render.sample import shout
@@ -16,7 +17,7 @@ def text(id: str) -> Step[str, str]:
     return shout.renamed(id)
 
 
-def first(outputs: dict[str, str]) -> str:
+def first(outputs: Mapping[str, str]) -> str:
     return next(iter(outputs.values()))
 
 
@@ -75,9 +76,16 @@ def test_a_branch_that_nothing_was_chosen_of() -> None:
 def test_a_loop_that_ran_once_did_not_lead_back() -> None:
     """The edge back is followed from the second time on."""
 
+    @step
+    def more(ctx: StepContext[int]) -> int:
+        return ctx.input + 1
+
     def loop(most: int) -> Any:
+        def reached(value: int) -> bool:
+            return value >= most
+
         made: Any = create_workflow("w", int)
-        return made.do_until(Step(id="more", execute=lambda ctx: ctx.input + 1), lambda n: n >= most).commit()
+        return made.do_until(more, reached).commit()
 
     assert ("more@loop", "more") in followed(loop(1), 0)[1]
     ran, others = followed(loop(3), 0)

@@ -188,7 +188,7 @@ def test_labels_are_verbatim() -> None:
     made = create_workflow("end")
     for id in NASTY:
         made.then(plain(id))
-    root = ElementTree.fromstring(draw(made.commit(), "svg"))
+    root = ElementTree.fromstring(draw(made, "svg"))
     texts = [each.text for each in root.iter(f"{SVG}text")]
     assert texts == ["end (workflow)", "start", *NASTY, "end"]
 
