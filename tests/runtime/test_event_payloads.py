@@ -189,7 +189,7 @@ async def test_a_cancelled_branch_tells_why_and_how_long() -> None:
 
 
 async def test_a_cancelled_run_tells_who_cancelled_it() -> None:
-    """Whether the run or the task around it was cancelled is told of each step and of the run."""
+    """Whether the run or the task around it was cancelled is told, also where a limit of time has not been reached."""
     for inside in (True, False):
         reached = anyio.Event()
 
@@ -197,7 +197,7 @@ async def test_a_cancelled_run_tells_who_cancelled_it() -> None:
             reached.set()
             await anyio.sleep_forever()
 
-        made = Runtime().create_run(create_workflow("w").then(make("s", wait)).commit())
+        made = Runtime().create_run(create_workflow("w", timeout=60).then(make("s", wait)).commit())
         async with anyio.create_task_group() as group:
             group.start_soon(made.start, 0)
             await reached.wait()
