@@ -17,6 +17,7 @@ from procession.errors import DefinitionError, MessageError, ProcessorDefinition
 from procession.messages.chunks import TripwireInfo
 from procession.processors.apply import apply_result
 from procession.processors.check_only import checked_call
+from procession.processors.checks import check_hooks
 from procession.processors.context import HookContext, Replaced, tell
 from procession.processors.contexts import CONTEXTS
 from procession.processors.development import in_development, watched
@@ -31,8 +32,11 @@ from procession.steps.scope import RequestScope
 from procession.steps.signals import Signal, Tripwire, signal_in
 from procession.steps.step import InlineRun, Step
 from procession.steps.stray import is_stray
+from procession.workflows.validate import register_check
 
 __all__ = ["HookCaller", "left_out", "processor_step", "report_failure"]
+
+register_check(check_hooks)  # wherever processors are
 
 
 def processor_step(owner: Any) -> Step[Any, Any]:
