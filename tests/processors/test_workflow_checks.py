@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -49,23 +50,39 @@ def test_a_hook_that_never_runs_is_warned_about() -> None:
     assert create_workflow("w", kind="processor").then(Watcher(), on=["process_input"]).commit().findings == ()
 
 
+Begun = Workflow[Any, Any]
+
+
+def paused(start: Begun) -> Begun:
+    return start.sleep(1)
+
+
+def repeated(start: Begun) -> Begun:
+    return start.do_while(Watcher(), lambda payload: False)
+
+
+def for_each(start: Begun) -> Begun:
+    return start.foreach(Watcher())
+
+
+def picked(start: Begun) -> Begun:
+    return start.map(pick("processor:streamer"))
+
+
 @pytest.mark.parametrize(
     ("build", "code"),
     [
-        (lambda start: start.sleep(1), "hook-never-runs"),
-        (lambda start: start.foreach(Watcher()), "hook-never-runs"),
-        (lambda start: start.do_while(Watcher(), lambda payload: False), "hook-never-runs"),
-        (lambda start: start.map(pick("processor:streamer")), "invalid-map-placement"),
+        (paused, "hook-never-runs"),
+        (for_each, "hook-never-runs"),
+        (repeated, "hook-never-runs"),
+        (picked, "invalid-map-placement"),
     ],
 )
-def test_what_no_stream_can_run_is_warned_about(build: object, code: str) -> None:
+def test_what_no_stream_can_run_is_warned_about(build: Callable[[Begun], Begun], code: str) -> None:
     """Beside a processor of chunks, loops, pauses and picks without branches are told of before an agent refuses them."""
-    assert callable(build)
-    start = create_workflow("w", kind="processor").then(Streamer())
-    workflow: Workflow[Any, Any] = build(start).commit()
+    workflow = build(create_workflow("w", kind="processor").then(Streamer())).commit()
     assert [(finding.code, finding.severity) for finding in workflow.findings] == [(code, "warning")]
-    other = build(create_workflow("w", kind="processor").then(Watcher(id="streamer"))).commit()
-    assert other.findings == ()
+    assert build(create_workflow("w", kind="processor").then(Watcher(id="streamer"))).commit().findings == ()
 
 
 def test_a_processor_that_is_given_no_payload_is_warned_about() -> None:

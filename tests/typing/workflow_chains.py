@@ -1,4 +1,5 @@
 """Chains of every construct, and the chains that an editor must refuse: read by type checkers, run by nobody."""
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -100,7 +101,6 @@ start.then(price)  # type: ignore[arg-type]
 loaded.then(again)  # type: ignore[arg-type]
 loaded.then(inner)  # type: ignore[arg-type]
 priced.map(split).then(price)  # type: ignore[arg-type]
-priced.map(split).foreach(load)  # type: ignore[misc]
 loaded.parallel([price]).then(price)  # type: ignore[arg-type]
 loaded.branch([(is_dear, price)])  # type: ignore[list-item]
 loaded.branch([(is_big, price)]).then(price)  # type: ignore[arg-type]
@@ -108,4 +108,3 @@ loaded.do_while(price, is_big).then(load)  # type: ignore[arg-type]
 priced.do_until(again, len)  # type: ignore[arg-type]
 start.then(load).sleep_until(split)  # type: ignore[arg-type]
 start.then(load).map(is_dear)  # type: ignore[arg-type]
-create_workflow("orders", 3)  # type: ignore[call-overload]

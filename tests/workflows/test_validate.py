@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +13,7 @@ from procession.errors import Finding
 from procession.steps.step import Step
 from procession.workflows import validate
 from procession.workflows.nodes import pick
+from procession.workflows.sources import from_step, from_value
 from procession.workflows.validate import register_check
 from procession.workflows.workflow import Workflow, check, create_workflow
 
@@ -126,3 +129,51 @@ def test_rooms_above_may_check_too() -> None:
     register_check(find)
     workflow = create_workflow("w").then(any_step("a")).commit()
     assert [finding.code for finding in workflow.findings] == ["never-runs"]
+
+
+def test_checking_imports_no_graph_library() -> None:
+    """``commit`` checks cycles, references and types without networkx, which only drawing and reading need."""
+    program = (
+        "import sys\n"
+        "from procession import Step, create_workflow\n"
+        "create_workflow('w').add(Step(id='a')).add(Step(id='b'), after=['a']).commit()\n"
+        "assert 'networkx' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_fix_can_be_read_by_a_program() -> None:
+    """A fix says what to do to which step, and to what; applied, the finding is gone."""
+    workflow = create_workflow("w").then(any_step("a")).then(any_step("a"))
+    (finding,) = check(workflow)
+    fix = finding.fix
+    assert fix is not None
+    assert (fix.action, fix.step, fix.to, str(fix)) == ("rename", "a", "a-2", '.then(a.clone("a-2"))')
+    assert fix.to is not None
+    assert check(create_workflow("w").then(any_step("a")).then(any_step("a").clone(fix.to))) == []
+    assert finding.line is not None
+
+
+def test_many_mistakes_take_time_for_each_of_them_once() -> None:
+    """A workflow in which every id is taken is checked, and every fix proposes an id of its own."""
+    workflow: Workflow[Any, Any] = create_workflow("w")
+    for _ in range(3000):
+        workflow.then(any_step("a"))
+    fixes = {finding.fix.to for finding in check(workflow) if finding.fix is not None}
+    assert len(fixes) == 2999
+
+
+def test_fields_of_a_map_are_followed() -> None:
+    """A declarative map gives a mapping of its fields, whose types the next step is held to."""
+    wanted = typed("wanted", dict[str, list[int]], int)
+    workflow = loose(int).then(number).map({"n": from_step("number"), "kept": from_step("number", default=None)})
+    (finding,) = check(workflow.then(wanted))
+    assert (
+        finding.message
+        == "'wanted' takes dict[str, list[int]], and is given a mapping of n, kept: 'n' is int, not list[int]"
+    )
+    redacting = create_workflow("w").parallel([mutator("pii", redacts=True), any_step("b")])
+    assert [each.code for each in check(redacting.map({"b": from_step("b")}))] == ["redactor-dropped"]
+    both = create_workflow("w").parallel([mutator("pii", redacts=True), any_step("b")])
+    assert check(both.map({"a": from_step("processor:pii"), "b": from_value("b")})) == []

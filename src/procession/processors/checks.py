@@ -47,15 +47,24 @@ def _unknown(child: StepNode) -> Iterator[Finding]:
 
 
 def _misplaced(node: Node, before: Node | None) -> Iterator[Finding]:
-    hint = None
     if isinstance(node, LoopNode | ForeachNode) or node.kind == "sleep":
-        code, hint = "hook-never-runs", "keep such nodes in a workflow of their own, without a processor of chunks"
-        message = f"a {node.kind} ({node.id!r}) has no place in a stream, and a processor here has {STREAM}"
+        yield Finding(
+            "hook-never-runs",
+            f"a {node.kind} ({node.id!r}) has no place in a stream, and a processor here has {STREAM}",
+            severity="warning",
+            hint="keep such nodes in a workflow of their own, without a processor of chunks",
+            steps=(node.id,),
+            source=node.source,
+        )
     elif isinstance(node, MapNode) and isinstance(node.function, Pick) and not _forks(before):
-        code, hint = "invalid-map-placement", "put the pick right after .parallel() or .branch()"
-        message = f"{node.id!r} picks {node.function.step_id!r} where there are no branches, which no stream can"
-    if hint is not None:
-        yield Finding(code, message, severity="warning", hint=hint, steps=(node.id,), source=node.source)
+        yield Finding(
+            "invalid-map-placement",
+            f"{node.id!r} picks {node.function.step_id!r} where there are no branches, which no stream can",
+            severity="warning",
+            hint="put the pick right after .parallel() or .branch()",
+            steps=(node.id,),
+            source=node.source,
+        )
 
 
 def _forks(node: Node | None) -> bool:
