@@ -26,7 +26,7 @@ def check_hooks(workflow: Any) -> Iterator[Finding]:
     )
     for node in workflow.nodes:
         for child in (node,) if isinstance(node, StepNode) else node.children:
-            if child.on is not None:
+            if child.on is not None and (workflow.kind == "processor" or child.step.hooks & HOOK_NAMES):
                 yield from _unknown(child)
         if streams and not isinstance(node, StepNode):
             yield from _misplaced(node, before)
