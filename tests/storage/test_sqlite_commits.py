@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 from tests.storage.journals import RUN, RUNS, Locked, entry, rounds, write
 
@@ -163,6 +164,21 @@ async def test_the_loop_goes_on_while_another_one_writes(store: SQLiteJournal, t
         other.end()
     for run_id in RUNS:
         assert await store.entries(run_id) == [entry(0)]
+
+
+async def test_threads_that_others_occupy_do_not_hold_it_up(tmp_path: Path) -> None:
+    """Tools that block every worker thread, and may wait for a run that is written, do not keep it from that."""
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    tools = [object() for _ in range(int(limiter.total_tokens))]
+    for each in tools:
+        limiter.acquire_on_behalf_of_nowait(each)
+    try:
+        async with SQLiteJournal(tmp_path / "runs.db", synchronous="full") as store:
+            assert await store.add(RUN)
+            assert await store.row("r") is not None
+    finally:
+        for each in tools:
+            limiter.release_on_behalf_of(each)
 
 
 async def test_who_waits_too_long_is_told(

@@ -10,16 +10,23 @@ from typing import Generic, NoReturn, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 __all__ = ["in_thread"]
 
 Out = TypeVar("Out")
+
+_MOST = 4
+"""Threads at a time: more would wait for each other."""
+
+_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("procession_sqlite_threads")
 
 
 async def in_thread(work: Callable[[], Out]) -> Out:
     """
     Do *work* once, in a worker thread, and return what it returns.
 
+    The threads that steps and tools may occupy are not asked for, so that those may wait for what is written.
     Cancelling does not end the wait before the work has ended: not by a scope, and not by asyncio's own
     ``Task.cancel()``, which no shield keeps off and which is raised afterwards.
     """
@@ -31,12 +38,20 @@ async def in_thread(work: Callable[[], Out]) -> Out:
                 if once.has_begun:
                     await anyio.sleep(0.001)  # whoever would have told of the end was cancelled
                 else:
-                    await anyio.to_thread.run_sync(once)
+                    await anyio.to_thread.run_sync(once, limiter=_limiter())
             except anyio.get_cancelled_exc_class() as error:
                 interrupted = error
     if interrupted is not None:
         raise interrupted
     return once.outcome()
+
+
+def _limiter() -> anyio.CapacityLimiter:
+    found: anyio.CapacityLimiter | None = _LIMITER.get(None)
+    if found is None:
+        found = anyio.CapacityLimiter(_MOST)
+        _LIMITER.set(found)
+    return found
 
 
 class _Once(Generic[Out]):
