@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inspect import isawaitable
 from typing import Any, Literal, NoReturn
 
-from procession.errors import MergeConflict, ResumeError
+from procession.errors import ResumeError
 from procession.messages.chunks import Chunk
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
@@ -84,25 +84,26 @@ class Context:
         """
         The run's shared state, a copy.
         """
-        return dict(self._run.state)
+        return self._run.shared.copy()
 
     def set_state(self, **values: Any) -> None:
         """
-        Write to the run's shared state; visible at once.
+        Write to the run's shared state; visible at once, and taken back where the step fails or suspends.
 
         Raises ``MergeConflict`` where a branch beside this one has written another value and the workflow has no
-        reducer for the key.
+        reducer for the key, ``SchemaError`` where the value is not of the key's type.
         """
-        run, path = self._run, self.record.path
+        run = self._run
         for key, value in values.items():
-            if key in run.state:
-                reduce = run.reducers.get(key)
-                if reduce is not None:
-                    value = reduce(run.state[key], value)
-                else:
-                    _refuse_race(run, key, value, path)
-            run.state[key] = value
-            run.writers[key] = path
+            run.shared.set(self.record.path, key, value, run.forks)
+
+    def unset_state(self, *keys: str) -> None:
+        """
+        Take *keys* out of the run's shared state, whether they are there or not; otherwise as ``set_state``.
+        """
+        run = self._run
+        for key in keys:
+            run.shared.unset(self.record.path, key, run.forks)
 
     def result_of(self, step_id: str) -> Any:
         """
@@ -226,28 +227,3 @@ def _refuse_label(run: RunState, label: str, path: str) -> None:
                 waiting=(record.path, path),
                 hint="labels are unique within a run: add what tells them apart, such as the id of the item",
             )
-
-
-def _refuse_race(run: RunState, key: str, value: Any, path: str) -> None:
-    before = run.writers.get(key)
-    if before is None or run.state[key] == value:
-        return
-    for prefix, keys in run.forks:
-        mine, other = _arm(path, prefix, keys), _arm(before, prefix, keys)
-        if mine is not None and other is not None and mine != other:
-            raise MergeConflict(
-                f"state {key!r} was set to different values by {before!r} and {path!r}, which run at the same time",
-                branches=(before, path),
-                path=path,
-                hint=f"give the workflow a reducer: create_workflow(..., reducers={{{key!r}: function}})",
-            )
-
-
-def _arm(path: str, prefix: str, keys: frozenset[str]) -> str | None:
-    """
-    Return the part of *path* that names a branch of the fork at *prefix*, or ``None`` where it is in no branch of it.
-    """
-    if not path.startswith(prefix):
-        return None
-    head = path[len(prefix) :].partition("/")[0]
-    return head if head in keys or head.partition("[")[0] in keys else None

@@ -74,6 +74,7 @@ async def _attempts(node: Leaf, run: RunState, record: Record, value: Any) -> An
                 raise
             if run.journal is not None:
                 await run.journal.retried(record, error)
+            run.shared.undo(path, below=run.journal is None)  # what was called in a run that is kept is not done again
             record.attempt += 1
             payload = {"error": error, "delay": delay}
             run.append(Note("node.retrying", run.now(), path, node.id, record.attempt, payload))
@@ -138,6 +139,8 @@ def conclude(run: RunState, record: Record, error: BaseException | None = None) 
     run.close(record, stop)
     if isinstance(stop, Cancelled) and error is not None and not isinstance(error, CancelRun):
         raise error
+    if isinstance(stop, Failed | Suspended):
+        run.shared.undo(record.path)
     if isinstance(stop, Failed | Blocked):
         log_stop(run.run_id, record, stop)
     return stop

@@ -88,7 +88,7 @@ def _read(source: Source, reading: _Reading) -> Any:
         case FromInitData():
             return _at(source, reading.run.init_data, reading)
         case FromState():
-            return _at(source, reading.run.state, reading)
+            return _at(source, reading.run.shared.values, reading)
         case FromContext():
             return _at(source, reading.run.request_context, reading)
         case FromValue():

@@ -4,7 +4,7 @@ Runtime: the one object that runs things, and two doors for those who need none 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -16,6 +16,7 @@ from procession.runtime.durable.kept_runs import KeptRuns
 from procession.runtime.engine import Engine, LocalEngine
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
+from procession.runtime.shared_state import SharedState
 from procession.runtime.state import RunState
 from procession.runtime.walk import call, plan_of
 from procession.steps.event_loop import run_to_end
@@ -136,6 +137,7 @@ class Runtime(KeptRuns):
         cancellable: bool = True,
         durable: bool | None = None,
         resource_id: str | None = None,
+        state: Mapping[str, Any] | None = None,
     ) -> Run[In, Out]:
         """
         Return a run of *workflow* that has not started.
@@ -146,9 +148,10 @@ class Runtime(KeptRuns):
         as the log of steps, only what fails, blocks or suspends is recorded anywhere in it.  With ``cancellable=False``
         the run ends early only with the task that it runs in: it has no cancel scope of its own, and no ``cancel()``.  With
         ``durable=False``, as with *sparse*, nothing of it is kept, whatever the store, and it cannot be resumed.
-        *resource_id* says whose run it is, for lists and for deletion.
+        *resource_id* says whose run it is, for lists and for deletion.  *state* is what the shared state begins with.
 
-        Raises ``DefinitionError`` where the workflow is not committed, ``RunError`` where the runtime is closed.
+        Raises ``DefinitionError`` where the workflow is not committed, ``RunError`` where the runtime is closed, and
+        ``SchemaError`` where *state* is not of the workflow's ``state_type``.
         """
         if self._background is not None:
             self._refuse_closed()
@@ -163,7 +166,7 @@ class Runtime(KeptRuns):
         else:  # the outer run waits no longer than its own runtime does, and is not held up by what is left for later
             scope.grace = min(self.grace, outer.grace)
             scope.background = self._background if self._background is not None else outer.background
-        state = RunState(
+        inside = RunState(
             run_id or scope.run_id,
             caller=call,
             scope=scope,
@@ -171,7 +174,7 @@ class Runtime(KeptRuns):
             replay=replay,
             sparse=sparse,
             grace=self.grace,
-            reducers=plan.reducers,
+            shared=SharedState(state, reducers=plan.reducers, type=plan.state),
         )
         keeper = None
         if durable if durable is not None else not sparse:
@@ -179,7 +182,7 @@ class Runtime(KeptRuns):
             self._use(plan.id, workflow)
         return Run(
             plan,
-            state,
+            inside,
             self.engine,
             definition=workflow,
             cancellable=cancellable,

@@ -69,6 +69,12 @@ class SharedState:
         """
         return self._first
 
+    def begin(self, first: Mapping[str, Any]) -> None:
+        """
+        Let the run begin with *first*, as it did when it was begun.
+        """
+        self._first, self.values = dict(first), dict(first)
+
     def copy(self) -> dict[str, Any]:
         """
         Return the values, of which nothing that is done to them comes back.

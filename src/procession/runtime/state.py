@@ -16,6 +16,7 @@ from procession.runtime.broadcast import Broadcast
 from procession.runtime.events import Entry, Note
 from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
+from procession.runtime.shared_state import SharedState
 from procession.steps.request_context import RequestContext
 from procession.steps.result import STOPS, Bailed, Blocked, Failed, Stop, Suspended
 from procession.steps.scope import GRACE, RequestScope
@@ -129,8 +130,8 @@ class RunState:
 
     __slots__ = (
         "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
-        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "records", "reducers",
-        "replaying", "request_context", "run_id", "scope", "sparse", "state", "woken", "writers",
+        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "records",
+        "replaying", "request_context", "run_id", "scope", "shared", "sparse", "woken",
     )  # fmt: skip
 
     def __init__(
@@ -144,7 +145,7 @@ class RunState:
         replay: bool = True,
         sparse: bool = False,
         grace: float = GRACE,
-        reducers: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+        shared: SharedState | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run_id = run_id
@@ -157,7 +158,6 @@ class RunState:
         self.detail = detail
         """Whether steps inside ``call`` are recorded one by one."""
         self.grace = grace
-        self.reducers = reducers or {}
         self.clock = clock
         self.origin = origin = time.time() - clock()
         self.records: Records = {}
@@ -177,9 +177,8 @@ class RunState:
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
         self.breathe_at = _breath[0] + origin + BREATH
-        self.state: dict[str, Any] = {}
-        self.writers: dict[str, str] = {}
-        """The path of the step that last wrote a key of the state."""
+        self.shared = shared if shared is not None else SharedState()
+        """What steps set for each other to see."""
         self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
         """The prefix and the arms' keys of what is running in branches."""
         self.ending: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -286,12 +285,6 @@ class RunState:
         if type(output) in STOPS:
             raise signal_of(output)
         return output
-
-    def written_by(self, path: str) -> Mapping[str, Sequence[Any]]:
-        """
-        Return what the step at *path* has set in the shared state, by key.
-        """
-        return {key: [self.state[key]] for key, writer in self.writers.items() if writer == path}
 
     def done(self, record: Record, output: Any) -> Any:
         """

@@ -87,8 +87,8 @@ def state_type_of(given: Any, workflow_id: str) -> StateType:
     >>> state_type_of(Seen, "w").check("count", "3")
     3
     """
-    if given is None:
-        return ANYTHING
+    if given is None or isinstance(given, StateType):
+        return given or ANYTHING
     if is_typeddict(given):
         return StateType(get_type_hints(given), {}, is_open=False)
     fields = getattr(given, "model_fields", None) if isinstance(given, type) else None

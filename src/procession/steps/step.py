@@ -109,6 +109,10 @@ class StepContext(Protocol[In_co]):
         """Write to the run's shared state; visible at once."""
         ...
 
+    def unset_state(self, *keys: str) -> None:
+        """Take keys out of the run's shared state."""
+        ...
+
     def result_of(self, step_id: str) -> Any:
         """The output of a step that has completed; ``KeyError`` names those that have."""
         ...

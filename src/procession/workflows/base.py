@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVa
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
 from procession.steps.retry import RetryPolicy
+from procession.steps.state_type import state_type_of
 from procession.steps.step import Step
 from procession.steps.times import check_timeout
 from procession.workflows.caller import caller
@@ -38,13 +39,14 @@ class WorkflowBase(Generic[In, Out]):
 
     __slots__ = (
         "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
-        "input_type", "kind", "made", "output_type", "plans", "reducers", "retry", "source", "timeout",
+        "input_type", "kind", "made", "output_type", "plans", "reducers", "retry", "source",
+        "state_type", "timeout",
     )  # fmt: skip
 
     def __init__(
         self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
         reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-        source: str | None = None, output_type: Any = None,
+        state_type: Any = None, source: str | None = None, output_type: Any = None,
     ) -> None:  # fmt: skip
         check_timeout(f"workflow {id!r}", "timeout", timeout)
         self.id = id
@@ -61,6 +63,8 @@ class WorkflowBase(Generic[In, Out]):
         """How steps are tried again that have no policy of their own, also in workflows inside that have none."""
         self.timeout = timeout
         """Seconds that all of it may take."""
+        self.state_type = state_type_of(state_type, id)
+        """What the shared state of a run may hold."""
         self.source = source
         self.findings: tuple[Finding, ...] = ()
         """What ``commit()`` found and did not refuse: warnings."""
@@ -134,7 +138,8 @@ class WorkflowBase(Generic[In, Out]):
         file, line = caller()
         made = type(self)(
             id, self.input_type, kind=self.kind, description=self.description, reducers=self.reducers,
-            retry=self.retry, timeout=self.timeout, source=f"{file}:{line}", output_type=self.output_type,
+            retry=self.retry, timeout=self.timeout, state_type=self.state_type,
+            source=f"{file}:{line}", output_type=self.output_type,
         )  # fmt: skip
         made._nodes, made._counts, made._explicit = list(self._nodes), dict(self._counts), self._explicit
         return made

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from procession.errors import DefinitionError
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import schema_of
+from procession.steps.state_type import ANYTHING
 from procession.steps.step import Step
 from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.nodes import (
@@ -86,6 +87,8 @@ class _Compiler:
         self.retry = retry
         """For steps that have no policy of their own."""
         self.keeps = False
+        self.state = ANYTHING
+        """What workflows inside say of the shared state."""
         self.reducers: dict[str, Callable[[Any, Any], Any]] = {}
 
     def workflow(self, workflow: WorkflowDefinition) -> Plan:
@@ -94,9 +97,11 @@ class _Compiler:
         if promised is not None:
             nodes = (*nodes, Outcome("@end", "@end", promised, f"output of workflow {workflow.id!r}"))
         self.reducers.update(workflow.reducers)
-        where = f"input of workflow {workflow.id!r}"
+        where, state = f"input of workflow {workflow.id!r}", workflow.state_type
+        if self.state is not ANYTHING:
+            state = state.over(self.state)
         check = schema_of(workflow.input_type)
-        return Plan(workflow.id, nodes, where, check, self.keeps, self.reducers, workflow.timeout)
+        return Plan(workflow.id, nodes, where, check, self.keeps, self.reducers, workflow.timeout, state)
 
     def sequence(self, nodes: Sequence[Node], given: Any) -> tuple[PlanNode, ...]:
         """
@@ -233,6 +238,8 @@ class _Compiler:
             plan = _Compiler(self.only, self.retry).workflow(body)
         self.reducers.update(plan.reducers)
         self.keeps = self.keeps or plan.keeps
+        if plan.state is not ANYTHING:
+            self.state = self.state.over(plan.state)
         return (Nested(step.id, key, plan),)
 
 

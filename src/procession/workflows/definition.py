@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from procession.steps.retry import RetryPolicy
+from procession.steps.state_type import StateType
 from procession.workflows.nodes import Node
 from procession.workflows.plan import Plan
 
@@ -77,6 +78,11 @@ class WorkflowDefinition(Protocol):
     @property
     def timeout(self) -> float | None:
         """Seconds that all of it may take."""
+        ...
+
+    @property
+    def state_type(self) -> StateType:
+        """What the shared state of a run may hold."""
         ...
 
     @property

@@ -15,6 +15,7 @@ from procession.messages.value import Value
 from procession.steps.forkable import MergePolicy
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import Schema
+from procession.steps.state_type import ANYTHING, StateType
 from procession.steps.step import Step
 from procession.workflows.nodes import Waiting
 from procession.workflows.sources import Fields
@@ -209,5 +210,7 @@ class Plan(Value):
     reducers: Mapping[str, Callable[[Any, Any], Any]]
     timeout: float | None = None
     """Seconds that all of it may take."""
+    state: StateType = ANYTHING
+    """What the shared state of a run may hold."""
     single: bool = False
     """Whether it is one step, which stands at the very path it is run at."""

@@ -308,25 +308,26 @@ def check(workflow: Workflow[Any, Any]) -> list[Finding]:
 def create_workflow(
     id: str, input_type: type[In], *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None,
+    output_type: Any = None, state_type: Any = None,
 ) -> Workflow[In, In]: ...  # fmt: skip
 @overload
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None,
+    output_type: Any = None, state_type: Any = None,
 ) -> Workflow[Any, Any]: ...  # fmt: skip
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None,
+    output_type: Any = None, state_type: Any = None,
 ) -> Workflow[Any, Any]:  # fmt: skip
     """
     Begin a workflow whose input is an *input_type*; ``kind="processor"`` marks one made of processors.
 
     *retry* is for steps that have no policy of their own, here and in workflows inside that have none; ``RetryPolicy(1)``
     keeps a step from it.  All of it may take *timeout* seconds: a run that takes longer fails with ``RunTimeout``, a
-    workflow inside another with ``StepTimeout``.
+    workflow inside another with ``StepTimeout``.  *state_type*, a ``TypedDict`` or a pydantic model, says what steps may
+    set for each other, and *reducers* how two values of one key become one.
 
     With an *output_type* the output is checked too, whatever the last node is: by ``commit()`` as far as types tell,
     and in every run, which fails where it does not fit.
@@ -342,5 +343,5 @@ def create_workflow(
     file, line = caller()
     return Workflow(
         id, input_type, kind=kind, description=description, reducers=reducers, retry=retry, timeout=timeout,
-        source=f"{file}:{line}", output_type=output_type,
+        source=f"{file}:{line}", output_type=output_type, state_type=state_type,
     )  # fmt: skip

@@ -180,7 +180,7 @@ def seen(run: Run[Any, Any], result: RunResult[Any], play: Play) -> Seen:
         for path, record in result.steps.items()
     }
     return Seen(
-        result.status, repr(result.output), _why(result.stop), records, dict(run.state.state), Counter(play.began)
+        result.status, repr(result.output), _why(result.stop), records, run.state.shared.copy(), Counter(play.began)
     )
 
 

@@ -14,6 +14,7 @@ import anyio
 from procession.errors import ProcessionError, RunError, SchemaError
 from procession.ids import new_id
 from procession.runtime.durable.journal import Journal
+from procession.runtime.durable.kept_state import encode_state, restore_state
 from procession.runtime.durable.ledger import Kept, Ledger
 from procession.runtime.durable.rows import History, error_data, stop_data, to_json
 from procession.runtime.durable.shapes import decode_value, encode_output, encode_value
@@ -200,6 +201,7 @@ def attach(state: RunState, journal: Journal, history: History | None) -> None:
         state.records = history.records
         state.memos = history.memos
         state.woken = frozenset(history.answered)
+        restore_state(state.shared, journal.input, history.state)
         journal.known(history.open)
 
 
@@ -208,7 +210,11 @@ def encode_input(run: Kept, value: Any) -> Any:
     Return the input of a run as JSON knows it.
     """
     kind = getattr(run.definition, "input_type", None)
-    return encode_value(codec_of(kind), value, None, where=f"input of {run.plan.id!r}", path="")
+    kept: dict[str, Any] = encode_value(codec_of(kind), value, None, where=f"input of {run.plan.id!r}", path="")
+    shared = run.state.shared
+    if shared.first:
+        kept["state"] = encode_state(shared, list(shared.first.items()), "")
+    return kept
 
 
 def kept_input(row: RunRow) -> Any:

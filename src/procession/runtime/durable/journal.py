@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from procession.errors import RunAlreadyClaimed
+from procession.runtime.durable.kept_state import encode_state
 from procession.runtime.durable.rows import (
     ANSWERED,
     COMPLETED,
@@ -101,12 +102,9 @@ class Journal:
                 where = f"output of {node.kind} {node.id!r}"
                 own = output is not record.input
                 data |= encode_value(codec_for(node), output, base, where=where, path=record.path, own=own)
-        written = run.written_by(record.path)
+        written = run.shared.written_by(record.path)
         if written:
-            data["state"] = {
-                key: [codec_of(None).encode(value, where=f"state {key!r}", path=record.path) for value in values]
-                for key, values in written.items()
-            }
+            data["state"] = encode_state(run.shared, written, record.path)
         return self.row(COMPLETED, record.path, record.attempt, data)
 
     async def completed(self, run: RunState, record: Record, output: Any, base: Any = None) -> None:

@@ -65,7 +65,7 @@ class History:
         """When each pause is over, in seconds since the epoch."""
         self.begun: set[str] = set()
         """The rounds and items in which something was completed: ``outer/loop[2]``."""
-        self.state: dict[str, dict[str, Any]] = {}
+        self.state: dict[str, list[Any]] = {}
         """What steps have set in the shared state, by their path."""
         self.uncounted: dict[str, int] = {}
         """How many attempts of a step were made by the run that this one was forked from."""
