@@ -292,7 +292,7 @@ async def _act(bench: Bench, run: Any, action: Mapping[str, Json]) -> dict[str, 
     try:
         match done:
             case "start" | "stream":
-                run.state.state.update(mapping(action.get("initial_state")))
+                run.state.shared.begin(mapping(action.get("initial_state")))
                 result = await run.start(action.get("input"))
             case "resume" | "resume_stream":
                 resume = getattr(run, "resume", None)

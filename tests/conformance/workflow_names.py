@@ -148,7 +148,7 @@ def result_of(result: Any, run: Any, *, stateful: bool) -> Json:
     if result.error is not None:
         found["error"] = error_of(result.error)
     if stateful:
-        found["state"] = as_json(run.state.state)
+        found["state"] = as_json(run.state.shared.values)
     if result.status == "suspended":
         found["suspended"] = [path.split("/") for path in result.suspended]
         found["suspend_payload"] = {path.split("/")[0]: as_json(said) for path, said in result.suspended.items()}
