@@ -11,7 +11,10 @@ from tests.conformance.scenario import HERE, Json, find_scenarios
 from tests.conformance.superseded import apply_patch
 
 GOLDEN, SUPERSEDED = HERE / "golden", HERE / "superseded"
-CLEAN_AREAS = ("hook_order", "message_list", "processor_workflow", "return_forms")
+CLEAN_AREAS = (
+    "api_error", "hook_order", "message_list", "output_stream", "processor_workflow", "retry", "return_forms", "signals",
+    "tool_result", "tripwire", "workflow",
+)  # fmt: skip
 OTHER_AREAS = sorted({path.parent.name for path in find_scenarios(GOLDEN)} - set(CLEAN_AREAS))
 
 

@@ -21,6 +21,7 @@ from procession.messages.chunks import StepOutput
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step
+from procession.storage.memory_journal import InMemoryJournal
 from procession.workflows.nodes import pick
 from procession.workflows.workflow import create_workflow
 
@@ -49,6 +50,8 @@ class Bench:
         self.state: dict[str, Any] = {}
         """The run's state as the steps last saw it: conditions are given the value alone."""
         self.suspending: set[str] = set()
+        self.answers: dict[str, Json] = {}
+        """What steps of the workflow itself, or inside them, were answered."""
         self.steps = {name: self._step(name, spec) for name, spec in mapping(setup.get("steps")).items()}
         self.workflow = self._workflow("wf", setup["flow"])
 
@@ -275,10 +278,11 @@ async def run_workflow(setup: Mapping[str, Json]) -> dict[str, Json]:
     Build a scenario's workflow, carry out its actions on one run and return the trace.
     """
     bench = Bench(setup)
-    run: Any = Runtime().create_run(bench.workflow)
+    runtime = Runtime(InMemoryJournal())
+    run: Any = runtime.create_run(bench.workflow)
     runs: list[Json] = []
     for action in listing(setup.get("actions")):
-        runs.append(await _act(bench, run, action))
+        runs.append(await _act(bench, runtime, run, action))
     return {
         "graph": graph_of(bench.workflow, bench.suspending),
         "runs": runs,
@@ -286,7 +290,7 @@ async def run_workflow(setup: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-async def _act(bench: Bench, run: Any, action: Mapping[str, Json]) -> dict[str, Json]:
+async def _act(bench: Bench, runtime: Runtime, run: Any, action: Mapping[str, Json]) -> dict[str, Json]:
     done = str(action.get("do"))
     found: dict[str, Json] = {"action": done}
     try:
@@ -295,12 +299,13 @@ async def _act(bench: Bench, run: Any, action: Mapping[str, Json]) -> dict[str, 
                 run.state.shared.begin(mapping(action.get("initial_state")))
                 result = await run.start(action.get("input"))
             case "resume" | "resume_stream":
-                resume = getattr(run, "resume", None)
-                if resume is None:
-                    raise Unknown("action of the library", done)
                 step = action.get("step")
                 path = "/".join(step) if is_list(step) else step
-                result = await (resume(action.get("data"), step=path) if path else resume(action.get("data")))
+                async with runtime.resume_stream(run.id, action.get("data"), step=path) as resumed:
+                    result = await resumed.result()
+                (answered,) = resumed.state.woken
+                bench.answers[answered.partition("/")[0]] = action.get("data")
+                run = resumed
             case "start_then_cancel":
                 async with anyio.create_task_group() as group:
                     group.start_soon(run.start, action.get("input"))
@@ -313,5 +318,5 @@ async def _act(bench: Bench, run: Any, action: Mapping[str, Json]) -> dict[str, 
         return found | {"thrown": error_of(error)}
     if done.endswith("stream"):
         found["events"] = await events_of(run)
-    found["result"] = result_of(result, run, stateful=bool(bench.setup.get("stateful")))
+    found["result"] = result_of(result, run, stateful=bool(bench.setup.get("stateful")), answers=bench.answers)
     return found

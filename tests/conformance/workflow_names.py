@@ -138,7 +138,7 @@ def _error(error: Mapping[str, Any]) -> Json:
 # -- results
 
 
-def result_of(result: Any, run: Any, *, stateful: bool) -> Json:
+def result_of(result: Any, run: Any, *, stateful: bool, answers: Mapping[str, Json]) -> Json:
     """
     Write the result of a run.
     """
@@ -158,6 +158,9 @@ def result_of(result: Any, run: Any, *, stateful: bool) -> Json:
         for path, record in result.steps.items()
         if "/" not in path and "[" not in path and record.kind not in CONTAINERS
     }
+    for path, answer in answers.items():
+        if result.steps[path].status == "success":
+            found["steps"][path]["resume_payload"] = as_json(answer)
     return found
 
 

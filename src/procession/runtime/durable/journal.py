@@ -122,7 +122,7 @@ class Journal:
         if record.node is not node:
             where = f"kept output of {node.kind} {node.id!r}"
             record.output = decode_value(codec_for(node), record.output, value, where=where, path=record.path)
-            record.node = node
+            record.node, record.input = node, value
         return record.output
 
     async def retried(self, record: Record, error: Exception) -> None:

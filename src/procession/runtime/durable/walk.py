@@ -47,6 +47,7 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
             except Exception as error:
                 return fail(run, node, path, error)
         if known.stop is not None and type(known.node) is KeptNode and path not in run.woken:
+            known.input = value
             return known.stop  # it goes on waiting, or has failed where failures are collected
     record = run.records[path] = Record(node, path, run.now(), value)
     if known is not None:
