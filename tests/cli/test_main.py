@@ -123,6 +123,9 @@ def test_graph_where_unicode_cannot_be_printed(
     """Where standard output knows ASCII alone, the drawing and the report are ASCII."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     assert b"+- receive" in procession("graph", pipeline).stdout
+    pipeline.write_text(pipeline.read_text().replace('"pipeline", str', '"größe", str'), encoding="utf-8")
+    assert b"gr\\xf6\\xdfe (workflow)" in procession("graph", pipeline).stdout
+    assert "größe" in procession("graph", pipeline, "--format", "json").stdout.decode()
     done = procession("run", pipeline, "--input", "-", input=b'"hello"\n')
     assert done.returncode == 0
     assert b"+- receive" in done.stdout

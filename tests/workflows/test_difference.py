@@ -204,6 +204,11 @@ CASES: dict[str, Callable[[], Case]] = {
             (False, "shout", "the timeout of step 'shout' is 2.0; it was not set"),
         ],
     ),
+    "another source of a map": lambda: (
+        graph_spec(create_workflow("m", str).map({"length": lambda text: len(text)}, id="m").commit()),
+        graph_spec(create_workflow("m", str).map({"length": lambda text: 2 * len(text)}, id="m").commit()),
+        [(False, "m", "the mapping of map 'm' is length=function 2 * len(text); it was length=function len(text)")],
+    ),
     "dependencies": lambda: (
         added("shout", "whisper"),
         added("whisper"),

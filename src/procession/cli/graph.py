@@ -72,7 +72,12 @@ def write_drawing(text: str, output: str | None) -> None:
     Raises ``InputError`` where the file cannot be written.
     """
     if output is None or output == "-":
-        sys.stdout.write(text)
+        try:
+            text.encode(sys.stdout.encoding)
+        except UnicodeEncodeError:  # a diagram language, which is UTF-8 wherever it is kept
+            sys.stdout.buffer.write(text.encode())
+        else:
+            sys.stdout.write(text)
         sys.stdout.flush()
         return
     try:

@@ -131,10 +131,11 @@ class _Comparison:
         if old.mutates != new.mutates:
             text = f"{name} {'may now change' if new.mutates else 'no longer changes'} messages"
             yield self.of(new.path, text, False, "hooks", hashed=False)
-        for field in ("retry", "timeout", "budget"):
+        settings = {"retry": "retry", "timeout": "timeout", "budget": "budget", "made_of": "mapping"}
+        for field, said in settings.items():
             before, after = getattr(old, field), getattr(new, field)
             if before != after:
-                text = f"the {field} of {name} is {_said(after)}; it was {_said(before)}"
+                text = f"the {said} of {name} is {_said(after)}; it was {_said(before)}"
                 yield self.of(new.path, text, False, "setting", hashed=False)
         if old.kind == new.kind and old.kind in ("map", "sleep", "loop") and old.label != new.label:
             text = f"{name} says {new.label!r}; it said {old.label!r}"
@@ -277,8 +278,12 @@ def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
 
 def _said(value: Any) -> str:
     if _is_mapping(value):
-        return ", ".join(f"{key}={content}" for key, content in value.items())
+        return ", ".join(f"{key}={_said_inside(content)}" for key, content in value.items())
     return "not set" if value is None else str(value)
+
+
+def _said_inside(value: Any) -> str:
+    return " ".join(str(content) for content in value.values()) if _is_mapping(value) else str(value)
 
 
 def _names(ids: tuple[str, ...]) -> str:

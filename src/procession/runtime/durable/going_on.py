@@ -128,7 +128,8 @@ def refuse_change(row: RunRow, stored: str | None, definition: Any, accepted: Co
     if stored is None:
         found, unknown = [], ["the graph it was begun with is not in the store"]
     else:
-        found, unknown = list(differences(GraphSpec.from_dict(json.loads(stored)), graph[1])), []
+        changed = differences(GraphSpec.from_dict(json.loads(stored)), graph[1])
+        found, unknown = [each for each in changed if each.hashed], []  # settings may change under a run
     refused = [each.text for each in found if each.path not in accepted] + unknown
     if not refused and (found or accepted):
         return

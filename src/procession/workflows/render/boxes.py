@@ -30,7 +30,7 @@ def boxes(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | 
         raise InputError("drawing boxes needs the package termaid", hint="pip install 'procession[draw]'") from None
     # termaid breaks lines at \\n alone, also where that is what a label says: a backslash goes by another sign.
     source = mermaid(spec, marks, options).replace("<br/>", "\\n").replace("#92;", _BACKSLASH)
-    drawn = termaid.render(source, use_ascii=not options.unicode, padding_x=2, padding_y=0, gap=2)
+    drawn = termaid.render(source, use_ascii=not options.unicode, padding_x=2, padding_y=0, gap=4)
     drawn = drawn.replace(_BACKSLASH, "\\")
     text = drawn if options.unicode else drawn.encode("ascii", "backslashreplace").decode()
     dots = "…" if options.unicode else "..."

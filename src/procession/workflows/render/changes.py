@@ -40,9 +40,11 @@ def draw_changes(
     """
     if format not in CHANGE_FORMATS:
         raise InputError(f"no drawing of changes is called {format!r}", hint=f"there are {', '.join(CHANGE_FORMATS)}")
+    options = options if options is not None else DrawOptions()
     found = differences(old, new)
     if format == "text":
-        return "".join(f"{line}\n" for line in _sentences(found))
+        text = "".join(f"{line}\n" for line in _sentences(found))
+        return text if options.unicode else text.encode("ascii", "backslashreplace").decode()
     if format == "json":
         return json.dumps(_as_json(old, new, found), ensure_ascii=False, indent=2) + "\n"
     both = _Both(old, new)
@@ -50,7 +52,7 @@ def draw_changes(
     spec = spec.replace(workflows=both.workflows)
     changed = {each.path: Mark("changed") for each in found if each.change == "changed" and each.path not in both.marks}
     marks = _both_ways(changed) | both.marks
-    return draw_spec(spec, format, Overlay(marks, both.edges), options if options is not None else DrawOptions())
+    return draw_spec(spec, format, Overlay(marks, both.edges), options)
 
 
 def _sentences(found: Sequence[Difference]) -> Iterator[str]:

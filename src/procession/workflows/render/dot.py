@@ -22,7 +22,7 @@ _SHAPES: Mapping[str, Mapping[str, str]] = {
     "agent": {"shape": "ellipse"},
     "tool": {"shape": "component"},
     "workflow": {"shape": "box", "peripheries": "2"},
-    "map": {"shape": "parallelogram"},
+    "map": {"shape": "parallelogram", "margin": "0,0"},
     "sleep": {"shape": "hexagon"},
     "decision": {"shape": "diamond"},
     "loop": {"shape": "diamond"},
