@@ -248,7 +248,7 @@ async def test_two_runs_share_nothing_that_changes() -> None:
     results = [await made.result() for made in runs]
     assert [result.output["meet"] for result in results] == [[0, 0, 1], [10, 10, 11]]
     first, second = (made.state for made in runs)
-    for name in ("records", "scope", "state", "broadcast", "request_context", "writers"):
+    for name in ("records", "scope", "broadcast", "request_context", "shared"):
         assert getattr(first, name) is not getattr(second, name)
     assert not {id(record) for record in first.records.values()} & {id(record) for record in second.records.values()}
     assert first.run_id != second.run_id

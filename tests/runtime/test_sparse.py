@@ -13,6 +13,7 @@ import pytest
 
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
+from procession.workflows.nodes import pick
 from procession.workflows.workflow import Workflow, create_workflow
 
 pytestmark = pytest.mark.anyio
@@ -73,3 +74,15 @@ async def test_a_loop_that_never_waits_can_be_cancelled() -> None:
         await anyio.lowlevel.checkpoint()
         run.cancel()
     assert (await run.result()).status == "cancelled"
+
+
+@pytest.mark.parametrize("below", [0, 1, 2])
+async def test_a_pick_of_an_earlier_step_finds_it(below: int) -> None:
+    """
+    A map that picks an earlier step has its output also in a sparse run, however deep the map stands.
+    """
+    increment: Step[int, int] = Step(id="increment", inline=_increment)
+    workflow = create_workflow("picks").then(increment).map(lambda value: -value).map(pick("increment")).commit()
+    for number in range(below):
+        workflow = create_workflow(f"around-{number}").then(workflow).commit()
+    assert (await Runtime().create_run(workflow, sparse=True).start(1)).unwrap() == 2

@@ -276,8 +276,16 @@ def _collecting(work: Callable[[int], Awaitable[Any]], run: RunState, path: str)
     """
 
     async def collected(index: int) -> Any:
-        known = run.records.get(f"{path}[{index}]") if run.replaying else None
-        output = known.stop if known is not None and type(known.stop) is Failed else await work(index)
+        item = f"{path}[{index}]"
+        known = run.records.get(item) if run.replaying else None
+        if known is not None and type(known.stop) is Failed:
+            output: Any = known.stop
+        else:
+            output = await work(index)
+            if type(output) is Failed and item in run.records:
+                run.settled.add(item)
+                if run.journal is not None:
+                    await run.journal.settled(run, run.records[item])
         return ItemError.of(output.error, path=output.path, index=index) if type(output) is Failed else output
 
     return collected

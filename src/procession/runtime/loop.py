@@ -97,6 +97,7 @@ async def run_pause(node: Pause, value: Any, run: RunState, prefix: str, walk: W
     record: Record | None = None
     if detail:
         if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
+            known.node, known.output = node, value
             return value
     try:
         until = run.history.waking.get(path) if run.history is not None else None

@@ -39,7 +39,7 @@ class SharedState:
     {'n': 1}
     """
 
-    __slots__ = ("_first", "_log", "_writers", "reducers", "type", "values")
+    __slots__ = ("_by", "_first", "_log", "_writers", "reducers", "type", "values")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class SharedState:
         self.values: dict[str, Any] = dict(self._first)
         """What is set now; to read."""
         self._log: list[tuple[str, str, Any]] = []
+        self._by: dict[str, list[Contribution]] = {}
         self._writers: dict[str, str] = {}
         """The path of the step that last set a key."""
 
@@ -109,13 +110,13 @@ class SharedState:
         """
         Take back what the step at *path* has set, and with *below* what was called inside it.
         """
-        if not self._log:
+        if not self._log or not (below or path in self._by):
             return
         inside = path + "/"
         kept = [each for each in self._log if not (each[0] == path or (below and each[0].startswith(inside)))]
         if len(kept) == len(self._log):
             return
-        self._log, self.values, self._writers = [], dict(self._first), {}
+        self._log, self._by, self.values, self._writers = [], {}, dict(self._first), {}
         for writer, key, value in kept:
             self._add(writer, key, value)
 
@@ -123,7 +124,7 @@ class SharedState:
         """
         Return what the step at *path* has set, in order.
         """
-        return [(key, value) for writer, key, value in self._log if writer == path] if self._log else []
+        return list(self._by.get(path, ()))
 
     def restore(self, path: str, contributions: Sequence[Contribution]) -> None:
         """
@@ -134,6 +135,7 @@ class SharedState:
 
     def _add(self, path: str, key: str, value: Any) -> None:
         self._log.append((path, key, value))
+        self._by.setdefault(path, []).append((key, value))
         self._writers[key] = path
         if value is UNSET:
             self.values.pop(key, None)

@@ -84,6 +84,10 @@ class Keeping(Protocol):
         """Return the output of a *record* that is done, which *node* gave when it was given *value*."""
         ...
 
+    async def settled(self, run: RunState, record: Record) -> None:
+        """Write how *record* has ended, where what follows may go on from that: by a bail, or a failure collected."""
+        ...
+
     async def retried(self, record: Record, error: Exception) -> None:
         """Write that an attempt failed and another follows."""
         ...
@@ -131,7 +135,7 @@ class RunState:
     __slots__ = (
         "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
         "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "records",
-        "replaying", "request_context", "run_id", "scope", "shared", "sparse", "woken",
+        "replaying", "request_context", "run_id", "scope", "settled", "shared", "sparse", "woken",
     )  # fmt: skip
 
     def __init__(
@@ -179,6 +183,8 @@ class RunState:
         self.breathe_at = _breath[0] + origin + BREATH
         self.shared = shared if shared is not None else SharedState()
         """What steps set for each other to see."""
+        self.settled: set[str] = set()
+        """The paths of containers whose end is written down itself: it is not what follows from the steps in them."""
         self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
         """The prefix and the arms' keys of what is running in branches."""
         self.ending: tuple[tuple[str, frozenset[str]], ...] = ()

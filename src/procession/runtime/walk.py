@@ -203,15 +203,28 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
     Run a workflow inside a workflow, and record it: :func:`walk_quietly` walks into it by itself.
     """
     path = prefix + node.key
-    if run.replaying and (known := run.records.get(path)) is not None and known.status == "success":
-        return known.output
+    if run.replaying and (known := run.records.get(path)) is not None:
+        if known.status == "success" or type(known.stop) is Bailed:
+            if run.journal is None:
+                return known.output if known.stop is None else known.stop
+            return run.journal.recall(known, node, value) if known.stop is None else known.stop
     record = run.records[path] = Record(node, path, run.now(), value)
     run.append(record)
     try:
-        output = _left(node.plan, await _entered(node.plan, value, run, path, walk))
+        output = await _entered(node.plan, value, run, path, walk)
     except BaseException as error:
         return conclude(run, record, error)
-    return run.done(record, output)
+    bailed = type(output) is Bailed
+    output = run.done(record, _left(node.plan, output))
+    if bailed:  # what has been cancelled for it must not decide when the run goes on
+        run.settled.add(path)
+        if run.journal is not None:
+            try:
+                await run.journal.settled(run, record)
+            except Exception as error:
+                record.stop = None
+                return conclude(run, record, error)
+    return output
 
 
 async def run_parallel(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:

@@ -26,6 +26,7 @@ from procession.messages.serial import from_data, to_data
 from procession.messages.shapes import is_dict
 from procession.messages.value import Value
 from procession.steps.forkable import kept_kinds
+from procession.steps.item_error import ItemError
 from procession.steps.sameness import difference, place_of
 
 __all__ = ["DEEPEST", "BadMark", "Unmarkable", "marked", "unmarked"]
@@ -272,6 +273,7 @@ _WRITERS: dict[type, Callable[[Any, int, bool], Any]] = {
     timedelta: lambda value, depth, loose: {"$span": _span(value)},
     Decimal: lambda value, depth, loose: {"$decimal": str(value)},
     UUID: lambda value, depth, loose: {"$uuid": str(value)},
+    ItemError: lambda value, depth, loose: {"$failed": [value.type, value.message, value.path, value.index]},
     **dict.fromkeys(_PATHS.values(), _write_path),
 }
 
@@ -343,6 +345,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$span": lambda body: timedelta(*body),
     "$decimal": Decimal,
     "$uuid": UUID,
+    "$failed": lambda body: ItemError(*body),
     "$path": lambda body: _PATHS[body[0]](_read(body[1])),
     "$said": _read_said,
     "$whole": lambda body: kept_kinds[body[0]](_read(body[1])),

@@ -27,6 +27,7 @@ from tests.runtime.random_graphs.described import (
     Parallel,
     Pause,
     When,
+    text_of,
 )
 
 from procession.messages.chunks import TripwireInfo
@@ -47,12 +48,15 @@ class Play:
 
     seed: int
     began: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
-    answers: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
 
     async def turns(self, *place: Any) -> None:
         """Let others have a few turns, as many as the schedule says for this place."""
         for _ in range(self.number(*place)):
             await anyio.lowlevel.checkpoint()
+
+    def label(self, path: str, number: int) -> str | None:
+        """Return the label under which a step asks its question, if under any."""
+        return f"{path}#{number}" if self.number(path, number, "label") % 2 else None
 
     def number(self, *place: Any) -> int:
         """Return the number that the schedule has for a place."""
@@ -82,7 +86,9 @@ def _add(workflow: Workflow[Any, Any], node: Node) -> None:
             workflow.map(pick(wanted) if kind == "pick" else partial(_make, node), id=node.id)
         case Parallel():
             arms = [_child(arm) for arm in node.arms]
-            options: dict[str, Any] = {"on_block": node.on_block, "on_failure": node.on_failure}
+            options: dict[str, Any] = {
+                "on_block": node.on_block, "on_failure": node.on_failure, "concurrency": node.concurrency,
+            }  # fmt: skip
             workflow.parallel(arms, merge="chain" if node.chain else "strictest", id=node.id, **options)
         case Branch():
             pairs: list[Any] = [(_asks(node.id, at, when), _child(arm)) for at, (when, arm) in enumerate(node.arms)]
@@ -91,7 +97,9 @@ def _add(workflow: Workflow[Any, Any], node: Node) -> None:
             more: dict[str, Any] = {"mode": mode, "on_no_match": skips}
             workflow.branch(pairs, default=default, id=node.id, **more)
         case Each():
-            workflow.foreach(_child(node.body), concurrency=node.concurrency)
+            foreach: Any = workflow.foreach
+            on_error = "collect" if node.collect else "fail_fast"
+            foreach(_child(node.body), concurrency=node.concurrency, on_error=on_error)
         case Loop():
             form = workflow.do_until if node.until else workflow.do_while
             form(_child(node.body), _asks(node.body.id, 0, node.condition), max_iterations=node.most)
@@ -111,7 +119,7 @@ def _child(child: Child) -> Step[Any, Any]:
 
 def _asks(id: str, number: int, when: When) -> Any:
     async def condition(value: Any) -> bool:
-        await PLAY.get().turns(id, number, repr(value))
+        await PLAY.get().turns(id, number, text_of(value))
         return plain(value)
 
     def plain(value: Any) -> bool:
@@ -123,7 +131,7 @@ def _asks(id: str, number: int, when: When) -> Any:
 
 
 async def _make(node: Make, value: Any) -> Any:
-    await PLAY.get().turns(node.id, repr(value))
+    await PLAY.get().turns(node.id, text_of(value))
     if node.what == "raise":
         raise ValueError("no map")
     return node.output(value)
@@ -133,7 +141,9 @@ async def _body(leaf: Leaf, ctx: Any) -> Any:
     play = PLAY.get()
     play.began[ctx.path, ctx.attempt] += 1
     await play.turns(ctx.path, ctx.attempt)
-    answers = [await ctx.suspend({"question": number}) for number in range(leaf.asks)]
+    answers = [
+        await ctx.suspend({"question": number}, label=play.label(ctx.path, number)) for number in range(leaf.asks)
+    ]
     output = _end(leaf, ctx, answers)
     await play.turns(ctx.path, ctx.attempt, "end")
     return output
@@ -176,11 +186,11 @@ class Seen:
 def seen(run: Run[Any, Any], result: RunResult[Any], play: Play) -> Seen:
     """Return what came of *run*."""
     records: dict[str, tuple[str, str]] = {
-        path: (record.status, repr(record.output) if record.status == "success" else "")
+        path: (record.status, text_of(record.output) if record.status == "success" else "")
         for path, record in result.steps.items()
     }
     return Seen(
-        result.status, repr(result.output), _why(result.stop), records, run.state.shared.copy(), Counter(play.began)
+        result.status, text_of(result.output), _why(result.stop), records, run.state.shared.copy(), Counter(play.began)
     )
 
 

@@ -12,12 +12,25 @@ from zlib import crc32
 
 __all__ = [
     "Branch", "Child", "Each", "Flow", "Graph", "Item", "Leaf", "Loop", "Make", "Node", "Parallel", "Pause", "When", "mix", "shown",
+    "text_of",
 ]  # fmt: skip
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text; of what stands for an item that failed, where it did."""
+    if isinstance(value, dict):
+        pairs: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        return "{" + ", ".join(f"{key}: {text_of(each)}" for key, each in pairs.items()) + "}"
+    if type(value) in (list, tuple):
+        return "[" + ", ".join(text_of(each) for each in value) + "]"
+    if hasattr(value, "index") and hasattr(value, "path"):
+        return f"<{value.index}: {value.type} in {value.path}>"
+    return repr(value)
 
 
 def mix(name: str, value: Any) -> Any:
     """Return what *name* makes of *value*: a small number, or now and then ``None``; the order of a mapping counts."""
-    number = crc32(f"{name}:{value!r}".encode()) % 1009
+    number = crc32(f"{name}:{text_of(value)}".encode()) % 1009
     return None if number % 17 == 0 else number
 
 
@@ -31,7 +44,7 @@ class When:
 
     def holds(self, value: Any) -> bool:
         """Return the answer."""
-        return crc32(repr(value).encode()) % self.divisor == self.rest
+        return crc32(text_of(value).encode()) % self.divisor == self.rest
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,7 @@ class Parallel:
     on_block: str = "cancel"
     on_failure: str = "cancel"
     chain: bool = False
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,7 @@ class Each:
 
     body: Child
     concurrency: int
+    collect: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,9 @@ class _Drawer:
                 arms = tuple(self.child(f"a{number}{each}", depth + 1) for each in range(self.number(1, 4)))
                 waits = ("cancel", "cancel", "wait")
                 chain = self.chance(10)
-                made: list[Node] = [Parallel(f"p{number}", arms, self.of(*waits), self.of(*waits), chain)]
+                made: list[Node] = [
+                    Parallel(f"p{number}", arms, self.of(*waits), self.of(*waits), chain, self.of(None, None, 1, 2))
+                ]
                 return [*made, *self.picks(number, [arm.id for arm in arms])]
             case "branch":
                 pairs = [(self.when(), self.child(f"b{number}{each}", depth + 1)) for each in range(self.number(1, 3))]
@@ -74,7 +76,10 @@ class _Drawer:
                 return [node, *self.picks(number, [arm.id for _, arm in pairs])]
             case "each":
                 made_of = "mix" if self.chance(5) else f"spread:{self.number(0, 5)}"
-                return [Make(f"l{number}", made_of), Each(self.child(f"e{number}", depth + 1), self.number(1, 4))]
+                return [
+                    Make(f"l{number}", made_of),
+                    Each(self.child(f"e{number}", depth + 1), self.number(1, 4), self.chance(30)),
+                ]
             case "loop":
                 return [Loop(self.child(f"o{number}", depth + 1), self.when(), self.chance(50), self.number(1, 4))]
             case "map":

@@ -24,7 +24,7 @@ from tests.runtime.random_graphs.described import (
     Parallel,
     Pause,
 )
-from tests.runtime.random_graphs.worlds import End, World, all_of, arm_ended, few, named, one_by_one, together
+from tests.runtime.random_graphs.worlds import End, Failure, World, all_of, arm_ended, few, named, one_by_one, together
 
 __all__ = ["worlds_of"]
 
@@ -128,7 +128,8 @@ class _Oracle:
             return few(self.chain(node, value, prefix))
         options = [self.child(arm, value, prefix + arm.id) for arm in node.arms]
         waits = {"blocked": node.on_block == "wait", "failed": node.on_failure == "wait"}
-        return few(named(together(options, waits), [arm.id for arm in node.arms]))
+        limit = node.concurrency
+        return few(named(together(options, waits, limit), [arm.id for arm in node.arms]))
 
     def chain(self, node: Parallel, value: Any, prefix: str) -> Iterator[World]:
         started = [(World(End("ok", value)), dict[str, Any]())]
@@ -172,8 +173,10 @@ class _Oracle:
             return [World(End("ok")).noted(path, End("failed", path=path, why="SchemaError"))]
         items: list[Any] = value  # pyright: ignore[reportUnknownVariableType]
         options = [self.child(node.body, item, f"{path}[{index}]") for index, item in enumerate(items)]
+        if node.collect:
+            options = [[_collected(world, index) for world in worlds] for index, worlds in enumerate(options)]
         if node.concurrency > 1 and len(options) > 1:
-            worlds = together(options, limit=node.concurrency)
+            worlds = together(options, limit=node.concurrency, named=False)
         else:
             worlds = one_by_one(options)
         return few(world.noted(path, world.end) for world in worlds)
@@ -228,9 +231,21 @@ class _Oracle:
                 end = worlds[stops[0]].end if stops else End("ok", outputs if len(sinks) > 1 else outputs[sinks[0]])
                 yield all_of(list(worlds.values()), end)
             for name in ends:
-                before = _before(needs, name)
-                made = [world if each in before or each == name else world.cut() for each, world in worlds.items()]
+                kept = _before(needs, name) | {name}
+                stronger = stops[: stops.index(name)]
+                made = [
+                    world if each in kept else world.cut(weaker=each in stronger, begun=not needs[each])
+                    for each, world in worlds.items()
+                ]
                 yield all_of(made, worlds[name].end)
+
+
+def _collected(world: World, index: int) -> World:
+    """Return the world of an item whose failure stands in the list."""
+    end = world.end
+    if end.kind != "failed":
+        return world
+    return replace(world, end=End("ok", Failure(end.path, index, "ValueError" if end.why == "StepError" else end.why)))
 
 
 def _in_order(graph: Graph) -> list[str]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, TypeVar
 
-__all__ = ["End", "TooManyWorlds", "World", "all_of", "arm_ended", "few", "named", "one_by_one", "together"]
+from tests.runtime.random_graphs.described import text_of
+
+__all__ = ["End", "Failure", "TooManyWorlds", "World", "all_of", "arm_ended", "few", "named", "one_by_one", "together"]
 
 T = TypeVar("T")
 
@@ -27,6 +29,15 @@ CANCELLED = ("cancelled", "")
 
 class TooManyWorlds(Exception):
     """The graph leaves too much to the moment."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What stands in a list for an item that failed: where, its number, and the class of what was raised."""
+
+    path: str
+    index: int
+    type: str
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class End:
     @property
     def seen(self) -> tuple[str, str]:
         """Its status and output, as they stand in a record."""
-        return ("success", repr(self.value)) if self.kind == "ok" else (self.kind, "")
+        return ("success", text_of(self.value)) if self.kind == "ok" else (self.kind, "")
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class World:
     runs: dict[str, int] = field(default_factory=dict[str, int])
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     """Outputs by path, for who picks one."""
+    top: str = ""
+    """The path of the step that all of it happened in."""
 
     def then(self, other: World) -> World:
         """Return this world and what came after it, or happened beside it."""
@@ -81,18 +94,27 @@ class World:
             self.maybe | other.maybe,
             {**self.runs, **other.runs},
             {**self.values, **other.values},
+            other.top,
         )
 
     def noted(self, path: str, end: End) -> World:
         """Return this world with *end*, which the record at *path* says."""
         values = {**self.values, path: end.value} if end.kind == "ok" else self.values
-        return replace(self, end=end, must={**self.must, path: end.seen}, values=values)
+        return replace(self, end=end, must={**self.must, path: end.seen}, values=values, top=path)
 
-    def cut(self) -> World:
-        """Return this world as far as it is known where it may have been cancelled at any moment."""
+    def cut(self, *, begun: bool = False, weaker: bool = False) -> World:
+        """
+        Return this world as far as it is known where it may have been cancelled at any moment.
+
+        With *begun* something is said of it all the same; with *weaker* its own stop would have decided, had it come.
+        """
         may = {path: {seen, CANCELLED, ABSENT} for path, seen in self.must.items()}
         for path, seen in self.may.items():
             may[path] = may.get(path, set()) | seen | {CANCELLED, ABSENT}
+        if begun:
+            may[self.top] -= {ABSENT}
+        if weaker:
+            may[self.top] -= {self.must[self.top]} - {CANCELLED}
         maybe = self.maybe | {key for key, _ in self.writes}
         return World(self.end, {}, may, (), frozenset(maybe), self.runs, {})
 
@@ -126,9 +148,17 @@ def all_of(worlds: Sequence[World], end: End) -> World:
 
 
 def together(
-    options: Sequence[list[World]], waits: Mapping[str, bool] | None = None, limit: int | None = None
+    options: Sequence[list[World]],
+    waits: Mapping[str, bool] | None = None,
+    limit: int | None = None,
+    *,
+    named: bool = True,
 ) -> Iterator[World]:
-    """Yield the worlds of steps at the same time, ended by the list of their outputs or by the stop that decides."""
+    """
+    Yield the worlds of steps at the same time, ended by the list of their outputs or by the stop that decides.
+
+    At most *limit* begin before one has ended.  Where they are *named* in the workflow something is said of each.
+    """
     waited = {"suspended": True, **(waits or {})}
     size = 1
     for worlds in options:
@@ -151,7 +181,11 @@ def together(
             if limit is not None and earlier >= limit:
                 continue  # it begins once one of those has ended, and then none begins
             if at in first or any(order[at] < order[other] for other in first):
-                yield all_of([arm if each == at else arm.cut() for each, arm in enumerate(arms)], arms[at].end)
+                parts = [
+                    arm if each == at else arm.cut(begun=named, weaker=each in order and order[each] < order[at])
+                    for each, arm in enumerate(arms)
+                ]
+                yield all_of(parts, arms[at].end)
 
 
 def one_by_one(options: Sequence[list[World]]) -> Iterator[World]:

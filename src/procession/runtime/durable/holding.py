@@ -139,6 +139,8 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
             await holder.wait()
         journal = cast("Journal | None", state.journal)
         try:
+            if journal is not None:
+                journal.recall_rest(state, run.plan.nodes)
             if journal is not None and journal.lost:
                 raise journal.gone()
             if broken_off and ledger.closing and journal is not None:
@@ -202,7 +204,8 @@ def attach(state: RunState, journal: Journal, history: History | None) -> None:
         state.memos = history.memos
         state.woken = frozenset(history.answered)
         restore_state(state.shared, journal.input, history.state)
-        journal.known(history.open)
+        ended = [path for path, record in history.records.items() if record.status not in ("success", "suspended")]
+        journal.known(history.open, ended)
 
 
 def encode_input(run: Kept, value: Any) -> Any:

@@ -6,9 +6,11 @@ Every completion is written before anything that depends on it begins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
-from procession.errors import RunAlreadyClaimed
+from procession.errors import RunAlreadyClaimed, SchemaError
 from procession.runtime.durable.kept_state import encode_state
 from procession.runtime.durable.rows import (
     ANSWERED,
@@ -18,16 +20,18 @@ from procession.runtime.durable.rows import (
     SLEEPING,
     STOPPED,
     SUSPENDED,
+    KeptNode,
     error_data,
     stop_data,
     to_json,
 )
-from procession.runtime.durable.shapes import codec_for, decode_value, encode_value
+from procession.runtime.durable.shapes import codec_for, decode_value, encode_value, untyped
+from procession.runtime.durable.targets import node_at
 from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
-from procession.steps.result import Suspended
+from procession.steps.result import Bailed, Stop, Suspended
 from procession.storage.base import JournalRow, JournalStore, RunStatus
 from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode
 
@@ -39,12 +43,13 @@ class Journal:
     The journal of one run.
     """
 
-    __slots__ = ("_open", "_seq", "_store", "input", "lost", "run_id", "token")
+    __slots__ = ("_open", "_seq", "_settled", "_store", "input", "lost", "run_id", "token")
 
     def __init__(self, store: JournalStore, run_id: str, token: str, *, seq: int = 0) -> None:
         self._store = store
         self._seq = seq
         self._open: set[tuple[str, int]] = set()
+        self._settled: set[str] = set()
         self.run_id = run_id
         self.token = token
         self.input: Any = None
@@ -102,16 +107,35 @@ class Journal:
                 where = f"output of {node.kind} {node.id!r}"
                 own = output is not record.input
                 data |= encode_value(codec_for(node), output, base, where=where, path=record.path, own=own)
-        written = run.shared.written_by(record.path)
-        if written:
-            data["state"] = encode_state(run.shared, written, record.path)
+        data |= self._state(run, record)
         return self.row(COMPLETED, record.path, record.attempt, data)
+
+    def _state(self, run: RunState, record: Record) -> dict[str, Any]:
+        written = run.shared.written_by(record.path)
+        return {"state": encode_state(run.shared, written, record.path)} if written else {}
 
     async def completed(self, run: RunState, record: Record, output: Any, base: Any = None) -> None:
         """
         Write that *record* has given *output*.
         """
         await self.write(self.completion(run, record, output, base))
+
+    async def settled(self, run: RunState, record: Record) -> None:
+        """
+        Write how *record* has ended, where what follows may go on from that: by a bail, or a failure collected.
+        """
+        self._settled.add(record.path)
+        stop = record.stop
+        await self.write(
+            self.completion(run, record, record.output) if stop is None else self._stopped(run, record, stop)
+        )
+
+    def _stopped(self, run: RunState, record: Record, stop: Stop) -> JournalRow:
+        data = stop_data(record, stop) | self._state(run, record)
+        if isinstance(stop, Bailed):
+            where = f"what {record.kind} {record.id!r} bails with"
+            data |= encode_value(untyped(), stop.value, None, where=where, path=record.path)
+        return self.row(STOPPED, record.path, record.attempt, data)
 
     def recall(self, record: Record, node: PlanNode, value: Any) -> Any:
         """
@@ -124,6 +148,20 @@ class Journal:
             record.output = decode_value(codec_for(node), record.output, value, where=where, path=record.path)
             record.node, record.input = node, value
         return record.output
+
+    def recall_rest(self, run: RunState, nodes: Sequence[PlanNode]) -> None:
+        """
+        Read the outputs of what the walk of *nodes* has not come by, or has passed by as a whole, for who looks at them.
+
+        What a step has changed in a value that can be forked is not known without that value.
+        """
+        for path, record in run.records.items():
+            if type(record.node) is KeptNode and record.status == "success":
+                node, kept = node_at(nodes, path), record.output
+                record.output = None
+                if node is not None and "patch" not in kept:
+                    with suppress(SchemaError):
+                        record.output = decode_value(codec_for(node), kept, None, where="output", path=path)
 
     async def retried(self, record: Record, error: Exception) -> None:
         """
@@ -156,10 +194,11 @@ class Journal:
         """
         return self.row(ANSWERED, path, 1, {"number": number, "answer": tree, "label": label})
 
-    def known(self, open: dict[str, Suspended]) -> None:
+    def known(self, open: dict[str, Suspended], ended: Iterable[str]) -> None:
         """
-        Note which questions are written down already.
+        Note which questions are written down already, and what has *ended* without an output.
         """
+        self._settled.update(ended)
         self._open = {(path, stop.number) for path, stop in open.items()}
 
     def ends(self, run: RunState, *, suspended: bool) -> list[JournalRow]:
@@ -174,8 +213,9 @@ class Journal:
             if isinstance(stop, Suspended):
                 if suspended and stop.path == record.path and (record.path, stop.number) not in self._open:
                     rows.append(self._question(record, stop))
-            elif not suspended or stop.path == record.path:
-                rows.append(self.row(STOPPED, record.path, record.attempt, stop_data(record, stop)))
+            elif record.path not in self._settled:
+                if not suspended or stop.path == record.path or record.path in run.settled:
+                    rows.append(self._stopped(run, record, stop))
         return rows
 
     def _question(self, record: Record, stop: Suspended) -> JournalRow:
@@ -196,7 +236,7 @@ class Journal:
         rows = [
             self.completion(run, record, record.output)
             for record in run.records.values()
-            if record.status == "success" and is_kept(record, record.output)
+            if record.status == "success" and (is_kept(record, record.output) or record.path in run.settled)
         ]
         rows += [self.memo(path, key, tree) for (path, key), tree in run.memos.items()]
         return rows

@@ -15,7 +15,7 @@ from procession.errors import StepError, UntypedValue
 from procession.messages.tripwire import TripwireInfo
 from procession.runtime.records import Record
 from procession.steps.codec import codec_of
-from procession.steps.result import Blocked, Cancelled, Failed, Stop, Suspended
+from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
 from procession.storage.base import JournalRow
 from procession.workflows.plan import PlanNode
 
@@ -137,6 +137,8 @@ def _read_record(history: History, row: JournalRow, data: dict[str, Any]) -> Non
             history.uncounted[row.path] = row.attempt
     else:
         record.stop = _read_stop(row, data)
+        if isinstance(record.stop, Bailed) and "state" in data:
+            history.state[row.path] = data["state"]
         record.status = record.stop.status
 
 
@@ -175,6 +177,9 @@ def stop_data(record: Record, stop: Stop) -> dict[str, Any]:
     match stop:
         case Failed():
             data["error"] = error_data(stop.error)
+            cause = stop.error.__cause__
+            if isinstance(stop.error, StepError) and isinstance(cause, Exception):
+                data["cause"] = error_data(cause)
         case Blocked():
             info = stop.tripwire
             data["tripwire"] = {
@@ -184,6 +189,8 @@ def stop_data(record: Record, stop: Stop) -> dict[str, Any]:
                 data["metadata"] = codec_of(None).encode(info.metadata, where="metadata")
         case Cancelled():
             data["reason"] = stop.reason
+        case Bailed():
+            data["scope"] = stop.scope
         case _:
             pass
     return data
@@ -195,10 +202,15 @@ def _read_stop(row: JournalRow, data: dict[str, Any]) -> Stop:
         return Suspended(at, data.get("payload"), data.get("label"), data.get("number", 0))
     match data.get("status"):
         case "failed":
-            error = data["error"]
-            return Failed(at, StepError(error["message"], path=at))
+            error = StepError(data["error"]["message"], path=at)
+            if (cause := data.get("cause")) is not None:  # under its own name: whoever collects failures is told it
+                error.__cause__ = type(cause["type"], (Exception,), {})(cause["message"])
+            return Failed(at, error)
         case "blocked":
             metadata = codec_of(None).decode(data.get("metadata"), where="metadata")
             return Blocked(at, TripwireInfo(**data["tripwire"], metadata=metadata))
+        case "bailed":
+            value = codec_of(None).decode(data.get("out"), where="what it bailed with", path=at)
+            return Bailed(at, value, data["scope"])
         case _:
             return Cancelled(at, data.get("reason", "cancelled"))

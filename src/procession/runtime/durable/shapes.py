@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from procession.messages.shapes import is_items
 from procession.steps.codec import Codec, codec_of
+from procession.steps.item_error import ItemError
 from procession.steps.patches import decode_patch, encode_patch
 from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
 
@@ -104,7 +105,11 @@ def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
 
 
 def _each(body: Sequence[PlanNode], items: Sequence[Any], where: str) -> list[Any]:
-    return [_encode(body, item, f"{where}[{index}]") for index, item in enumerate(items)]
+    made: list[Any] = []
+    for index, item in enumerate(items):
+        at = f"{where}[{index}]"
+        made.append(untyped().encode(item, where=at) if type(item) is ItemError else _encode(body, item, at))
+    return made
 
 
 def _by_id(arms: Mapping[str, Sequence[PlanNode]], value: Any, where: str) -> Any:

@@ -14,7 +14,7 @@ from procession.steps.result import Suspended
 from procession.steps.schema import schema_of
 from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Nested, Plan, PlanNode
 
-__all__ = ["answer_tree", "choose", "leaf_at"]
+__all__ = ["answer_tree", "choose", "leaf_at", "node_at"]
 
 
 def choose(run_id: str, open: Mapping[str, Suspended], step: str | None, label: str | None) -> str:
@@ -60,34 +60,44 @@ def leaf_at(plan: Plan, path: str) -> Leaf | None:
     """
     Return the step at *path*, or ``None`` where the plan has none: one that a step calls itself.
     """
-    return _find(plan.nodes, path, "")
+    found = node_at(plan.nodes, path)
+    return found if isinstance(found, Leaf) else None
 
 
-def _find(nodes: Sequence[PlanNode], path: str, prefix: str) -> Leaf | None:
+def node_at(nodes: Sequence[PlanNode], path: str, prefix: str = "") -> PlanNode | None:
+    """
+    Return the node at *path*, among *nodes* and what they contain, which stand at *prefix*.
+    """
     for node in nodes:
         at = prefix + node.key
+        if at == path:
+            return node
+        found: PlanNode | None = None
         match node:
-            case Leaf():
-                if at == path:
-                    return node
-            case Nested():
-                if path.startswith(at + "/") and (found := _find(node.plan.nodes, path, at + "/")) is not None:
-                    return found
+            case Nested() if path.startswith(at + "/"):
+                found = node_at(node.plan.nodes, path, at + "/")
             case Fork() | Choice():
-                for arm in node.arms:
-                    if (found := _find(arm.nodes, path, prefix)) is not None:
-                        return found
+                inside = [arm.nodes for arm in node.arms]
+                if node.map is not None:
+                    inside.append((node.map,))
+                found = _first(inside, path, prefix)
             case Dag():
-                for item in node.items:
-                    if (found := _find(item.nodes, path, prefix)) is not None:
-                        return found
-            case Each() | Loop():
-                if path.startswith(at + "["):
-                    end = path.index("]", len(at)) + 1
-                    if (found := _find(node.body, path, path[:end])) is not None:
-                        return found
+                found = _first([item.nodes for item in node.items], path, prefix)
+            case Each() | Loop() if path.startswith(at + "["):
+                end = path.index("]", len(at)) + 1
+                found = node_at(node.body, path, path[:end])
             case _:
                 pass
+        if found is not None:
+            return found
+    return None
+
+
+def _first(several: Sequence[Sequence[PlanNode]], path: str, prefix: str) -> PlanNode | None:
+    for nodes in several:
+        found = node_at(nodes, path, prefix)
+        if found is not None:
+            return found
     return None
 
 

@@ -11,9 +11,9 @@ from procession.runtime.durable.rows import KeptNode
 from procession.runtime.executor import conclude, fail, perform
 from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
-from procession.runtime.state import RunState
+from procession.runtime.state import RunState, signal_of
 from procession.runtime.walk import RUNNERS, call_with
-from procession.steps.result import STOPS
+from procession.steps.result import STOPS, Bailed
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import Leaf, PlanNode
 
@@ -57,10 +57,17 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
     try:
         output = await perform(node, run, record, value)
         if record.stop is not None:  # a verdict that the step's code has swallowed
-            return conclude(run, record)
+            raise signal_of(record.stop)
         await journal.completed(run, record, output, base)
     except BaseException as error:
-        return conclude(run, record, error)
+        stop = conclude(run, record, error)
+        if type(stop) is Bailed:
+            try:
+                await journal.settled(run, record)
+            except Exception as failed:
+                record.stop = None
+                return conclude(run, record, failed)
+        return stop
     return run.done(record, output)
 
 
