@@ -1,7 +1,7 @@
 """differences(): what changed from one graph to another, and what of it breaks."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -30,6 +30,15 @@ class Order3(BaseModel):
     number: int
     total: float
     note: str
+
+
+class Counts(TypedDict, total=False):
+    seen: int
+
+
+class Names(TypedDict, total=False):
+    seen: str
+    orders: list[Order]
 
 
 @step(id="price")
@@ -208,6 +217,19 @@ CASES: dict[str, Callable[[], Case]] = {
         graph_spec(create_workflow("m", str).map({"length": lambda text: len(text)}, id="m").commit()),
         graph_spec(create_workflow("m", str).map({"length": lambda text: 2 * len(text)}, id="m").commit()),
         [(False, "m", "the mapping of map 'm' is length=function 2 * len(text); it was length=function len(text)")],
+    ),
+    "what holds for all of a workflow": lambda: (
+        graph_spec(create_workflow("w", str).then(size).commit()),
+        graph_spec(create_workflow("w", str, timeout=5.0, retry=RetryPolicy(2)).then(size).commit()),
+        [
+            (False, "", "the retry of the workflow is max_attempts=2; it was not set"),
+            (False, "", "the timeout of the workflow is 5.0; it was not set"),
+        ],
+    ),
+    "the state": lambda: (
+        graph_spec(create_workflow("w", str, state_type=Counts).then(size).commit()),
+        graph_spec(create_workflow("w", str, state_type=Names).then(size).commit()),
+        [(True, "", "the state of the workflow takes string at 'seen'; it took integer")],
     ),
     "dependencies": lambda: (
         added("shout", "whisper"),

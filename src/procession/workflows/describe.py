@@ -97,7 +97,16 @@ class _Describer:
         explicit = bool(getattr(workflow, "explicit", False))
         source = getattr(workflow, "source", None)
         taken = self.type_ref(getattr(workflow, "input_type", None))
-        self.own(START, "start", "start", path="", output_schema_ref=taken, source=_place(source))
+        self.own(
+            START,
+            "start",
+            "start",
+            path="",
+            output_schema_ref=taken,
+            retry=_retry(getattr(workflow, "retry", None)),
+            timeout=getattr(workflow, "timeout", None),
+            source=_place(source),
+        )
         if explicit:
             self.by_dependencies([node for node in nodes if isinstance(node, StepNode)])
         else:
@@ -114,6 +123,7 @@ class _Describer:
             schemas=self.schemas,
             explicit=explicit,
             description=getattr(workflow, "description", ""),
+            state_schema_ref=self.state_ref(getattr(workflow, "state_type", None)),
         )
 
     # --- one kind of node after the other ---------------------------------------------------------------------------
@@ -295,13 +305,27 @@ class _Describer:
         content = _schema(type)
         if content is None:
             return None
+        return self.schema_ref(getattr(type, "__name__", None) or str(type), content)
+
+    def schema_ref(self, name: str, content: Mapping[str, Any]) -> str:
         import hashlib  # at the first schema, not with the library
 
         digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
-        name = re.sub(r"\W+", "_", getattr(type, "__name__", None) or str(type)).strip("_")
-        ref = f"{name[:40]}-{digest[:8]}"
+        word = re.sub(r"\W+", "_", name).strip("_")
+        ref = f"{word[:40]}-{digest[:8]}"
         self.schemas[ref] = content
         return ref
+
+    def state_ref(self, state: Any) -> str | None:
+        """
+        Return the reference of what the run's state may hold, or ``None`` where nothing is said of it.
+        """
+        if state is None or (not state.types and state.is_open):
+            return None
+        keys = {key: dict(_schema(type) or {}) for key, type in state.types.items()}
+        definitions = {name: found for each in keys.values() for name, found in each.pop("$defs", {}).items()}
+        content: dict[str, Any] = {"type": "object", "properties": keys, "additionalProperties": state.is_open}
+        return self.schema_ref("state", content | ({"$defs": definitions} if definitions else {}))
 
     def _typed(self, edge: EdgeSpec) -> EdgeSpec:
         by_id = {node.id: node for node in self.nodes}

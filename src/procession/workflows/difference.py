@@ -87,6 +87,8 @@ class _Comparison:
         if self.old.kind != self.new.kind:
             place = f"workflow {self.prefix[:-1]!r}" if self.prefix else "the workflow"
             yield self.of("", f"{place} is of kind {self.new.kind}; it was {self.old.kind}", True, "workflow")
+        place = f"the state of workflow {self.prefix[:-1]!r}" if self.prefix else "the state of the workflow"
+        yield from self.type(self.old.state_schema_ref, self.new.state_schema_ref, "", place, True)
         for node in self.old.nodes:
             if node.id not in self.now and not _is_drawn_only(node):
                 yield self.of(node.path, f"{self.name(node)} is no longer there", True, "node", "removed")

@@ -135,6 +135,8 @@ class GraphSpec(Value, kw_only=True):
     explicit: bool = False
     """Whether the order is given by named dependencies."""
     description: str = ""
+    state_schema_ref: str | None = None
+    """The schema of the run's state, where it has one."""
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -149,7 +151,7 @@ class GraphSpec(Value, kw_only=True):
             for node in self.nodes
             if node.input_schema_ref or node.output_schema_ref
         }
-        content = {
+        content: dict[str, Any] = {
             "schema_version": self.schema_version,
             "workflow_id": self.workflow_id,
             "kind": self.kind,
@@ -158,6 +160,8 @@ class GraphSpec(Value, kw_only=True):
             "groups": [_plain(group, _HASHED_GROUP) for group in self.groups],
             "types": types,
         }
+        if self.state_schema_ref is not None:
+            content["state"] = bare_schema(self.schemas.get(self.state_schema_ref))
         import hashlib  # at the first commit, not with the library
 
         return "sha256:" + hashlib.sha256(canonical_json(content).encode()).hexdigest()
@@ -185,6 +189,8 @@ class GraphSpec(Value, kw_only=True):
             made["description"] = self.description
         if self.explicit:
             made["explicit"] = True
+        if self.state_schema_ref is not None:
+            made["state_schema_ref"] = self.state_schema_ref
         made["nodes"] = [_plain(node) for node in self.nodes]
         made["edges"] = [_plain(edge) for edge in self.edges]
         made["groups"] = [_plain(group) for group in self.groups]
@@ -332,6 +338,7 @@ def _check(spec: GraphSpec, workflows: Mapping[str, GraphSpec]) -> None:
     """
     ids = {node.id for node in spec.nodes}
     refs = {ref for node in spec.nodes for ref in (node.input_schema_ref, node.output_schema_ref) if ref is not None}
+    refs |= {spec.state_schema_ref} if spec.state_schema_ref is not None else set()
     named = {id for edge in spec.edges for id in (edge.source, edge.target)}
     named |= {id for group in spec.groups for id in (*group.children, group.entry, group.exit)}
     missing = [

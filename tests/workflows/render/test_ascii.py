@@ -9,6 +9,7 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.payloads import InputPayload
 from procession.runtime.runtime import Runtime
+from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step
 from procession.workflows.render.draw import draw
 from procession.workflows.render.text import cell_width
@@ -102,6 +103,16 @@ def test_a_narrow_line_keeps_the_name_of_the_step() -> None:
 def test_depth_closes_nested_workflows() -> None:
     """With depth 0 a nested workflow is one line."""
     assert "shout" not in draw(create_workflow("outer", str).then(everything()).commit(), depth=0)
+
+
+def test_what_holds_for_all_of_a_workflow_stands_at_its_name() -> None:
+    """The retry and the time limit of a workflow are said once, also of one inside."""
+    inner = create_workflow("inner", str, timeout=2.0).then(shout).commit()
+    outer = create_workflow("outer", str, timeout=5.0, retry=RetryPolicy(2)).then(inner).commit()
+    assert draw(outer).splitlines()[:2] == [
+        "outer (workflow)  [2 attempts, timeout 5s]",
+        "└─ inner (workflow)  [timeout 2s]",
+    ]
 
 
 def test_types() -> None:

@@ -51,7 +51,11 @@ class _Tree:
 
     def root(self, spec: GraphSpec) -> _Row:
         kind = "processor workflow" if spec.kind == "processor" else "workflow"
-        return _Row(f"{clean(spec.workflow_id)} ({kind})", (), tuple(self.rows(spec, "", 0)))
+        return _Row(
+            f"{clean(spec.workflow_id)} ({kind}){_in_brackets(_run_settings(spec))}",
+            (),
+            tuple(self.rows(spec, "", 0)),
+        )
 
     def rows(self, spec: GraphSpec, prefix: str, level: int) -> Iterator[_Row]:
         by_id = {node.id: node for node in spec.nodes}
@@ -93,8 +97,10 @@ class _Tree:
             name += f" ({'processor workflow' if of_processors else node.kind})"
         if node.placeholder:
             name = f"{self.dot} {name}"
-        notes = [*node_settings(node), *self.pause(node), *self.types_of(node)]
-        text = lead + name + (f"  [{', '.join(notes)}]" if notes else "")
+        within = self.workflows.get(node.ref_hash or "")
+        inner_settings = _run_settings(within) if within is not None else ()
+        notes = [*dict.fromkeys((*node_settings(node), *inner_settings)), *self.pause(node), *self.types_of(node)]
+        text = lead + name + _in_brackets(notes)
         hooks = hook_names(node.hooks) if self.options.show_hooks and node.kind != "workflow" else ""
         columns = (
             hooks,
@@ -143,6 +149,20 @@ class _Tree:
 
     def short(self, text: str, room: int = 1_000) -> str:
         return cut(clean(text), min(room, self.options.max_label), dots="…" if self.options.unicode else "...")
+
+
+def _run_settings(spec: GraphSpec) -> Iterator[str]:
+    """
+    Yield what holds for all of a workflow: its start has it.
+    """
+    for node in spec.nodes:
+        if node.kind == "start":
+            yield from node_settings(node)
+
+
+def _in_brackets(notes: Iterable[str]) -> str:
+    shown = ", ".join(notes)
+    return f"  [{shown}]" if shown else ""
 
 
 def _lines(root: _Row, options: DrawOptions) -> list[str]:
