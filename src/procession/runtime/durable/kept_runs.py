@@ -233,9 +233,9 @@ class KeptRuns(ABC):
         What is written down are completions: a step of another process is told of once it is done.  Outputs are as JSON
         then.  Raises ``RunNotFound``.
         """
-        from procession.runtime.durable.observing import observe
+        from procession.runtime.durable.observing import Observation
 
-        return observe(self._keeper, run_id)
+        return Observation(self._keeper, run_id)
 
     async def get(self, run_id: str, *, workflow: Workflows | None = None) -> RunStateReader:
         """

@@ -5,6 +5,7 @@ Observing: the events of a run that may be anywhere, from the first on.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
@@ -17,39 +18,72 @@ from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRI
 from procession.runtime.events import EventMaker, EventType, Note, WorkflowEvent
 from procession.storage.base import FINAL, JournalRow, RunRow
 
-__all__ = ["observe"]
+__all__ = ["Observation"]
 
 _POLL = 0.2
 """Seconds after which the store is asked again for what has happened to a run that goes on in another process."""
 
 
-async def observe(ledger: Ledger, run_id: str) -> AsyncIterator[WorkflowEvent]:
+class Observation:
     """
-    Yield the events of a run: live where it goes on here, else made of what is written down, until it ends or waits.
+    The events of a run: live where it goes on here, else made of what is written down, until it ends or waits.
     """
-    live = ledger.live.get(run_id)
-    if live is not None:
-        async for event in live.events():
-            yield event
-        return
-    row = await row_of(ledger, run_id)
-    maker = EventMaker(run_id)
-    last = -1
-    yield maker.begin(row.owner, row.created_at, unwrapped(json.loads(row.data or "{}").get("input")))
-    while True:
-        # In this order: what a run that has ended by now has written is there, too.
-        now = await ledger.store.row(run_id)
-        if now is None:
-            raise RunNotFound(f"run {run_id!r} was deleted while it was observed")
-        rows = await ledger.store.entries(run_id, after=last)
-        for each in rows:
-            last = each.seq
-        for event in _events(maker, rows):
-            yield event
-        if now.status in FINAL or now.status == "suspended":
-            yield _terminal(maker, now)
+
+    __slots__ = ("_last", "_ledger", "_live", "_maker", "_over", "_ready", "_run_id")
+
+    def __init__(self, ledger: Ledger, run_id: str) -> None:
+        self._ledger = ledger
+        self._run_id = run_id
+        self._live: AsyncIterator[WorkflowEvent] | None = None
+        self._maker: EventMaker | None = None
+        self._ready: deque[WorkflowEvent] = deque()
+        self._last = -1
+        self._over = False
+
+    def __aiter__(self) -> Observation:
+        return self
+
+    async def __anext__(self) -> WorkflowEvent:
+        if self._live is None and self._maker is None:
+            await self._begin()
+        if self._live is not None:
+            return await anext(self._live)
+        while not self._ready:
+            if self._over:
+                raise StopAsyncIteration
+            await self._read()
+        return self._ready.popleft()
+
+    async def _begin(self) -> None:
+        live = self._ledger.live.get(self._run_id)
+        if live is not None:
+            self._live = live.events()
             return
-        await anyio.sleep(_POLL)
+        row = await row_of(self._ledger, self._run_id)
+        self._maker = EventMaker(self._run_id)
+        given = unwrapped(json.loads(row.data or "{}").get("input"))
+        self._ready.append(self._maker.begin(row.owner, row.created_at, given))
+        await self._read()
+
+    async def _read(self) -> None:
+        """
+        Read on, and wait a little where nothing has happened yet.
+        """
+        store, maker = self._ledger.store, self._maker
+        assert maker is not None
+        # In this order: what a run that has ended by now has written is there, too.
+        row = await store.row(self._run_id)
+        if row is None:
+            raise RunNotFound(f"run {self._run_id!r} was deleted while it was observed")
+        rows = await store.entries(self._run_id, after=self._last)
+        if rows:
+            self._last = rows[-1].seq
+        self._ready.extend(_events(maker, rows))
+        if row.status in FINAL or row.status == "suspended":
+            self._ready.append(_terminal(maker, row))
+            self._over = True
+        elif not rows:
+            await anyio.sleep(_POLL)
 
 
 def _events(maker: EventMaker, rows: Iterable[JournalRow]) -> Iterator[WorkflowEvent]:
