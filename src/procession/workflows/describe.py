@@ -118,7 +118,7 @@ class _Describer:
             workflow_id=workflow.id,
             kind=getattr(workflow, "kind", "default"),
             nodes=tuple(self.nodes),
-            edges=tuple(self._typed(edge) for edge in self.edges),
+            edges=self.typed_edges(),
             groups=tuple(self.groups),
             schemas=self.schemas,
             explicit=explicit,
@@ -327,11 +327,17 @@ class _Describer:
         content: dict[str, Any] = {"type": "object", "properties": keys, "additionalProperties": state.is_open}
         return self.schema_ref("state", content | ({"$defs": definitions} if definitions else {}))
 
-    def _typed(self, edge: EdgeSpec) -> EdgeSpec:
+    def typed_edges(self) -> tuple[EdgeSpec, ...]:
+        """
+        Return the edges with the schemas of what flows along them, where those are known.
+        """
         by_id = {node.id: node for node in self.nodes}
-        source, target = by_id[edge.source], by_id[edge.target]
-        ref = source.output_schema_ref or (target.input_schema_ref if edge.kind != "join" else None)
-        return edge.replace(type_ref=ref) if ref is not None else edge
+        made: list[EdgeSpec] = []
+        for edge in self.edges:
+            source, target = by_id[edge.source], by_id[edge.target]
+            ref = source.output_schema_ref or (target.input_schema_ref if edge.kind != "join" else None)
+            made.append(edge.replace(type_ref=ref) if ref is not None else edge)
+        return tuple(made)
 
 
 def _schema(type: Any) -> Mapping[str, Any] | None:
