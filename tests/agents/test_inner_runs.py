@@ -127,7 +127,7 @@ async def test_a_question_two_runs_down_can_be_answered_where_guards_match_ids(w
 
 
 async def test_a_run_that_is_cancelled_takes_those_inside_it_along() -> None:
-    """However deep they stand: they are aborted, and nothing of what was said in them stays in the journal."""
+    """However deep they stand: they are cancelled, and nothing of what was said in them stays in the journal."""
     acted: list[Any] = []
     low = payer(acted, inner_call(), "Paid.")
     middle = Agent("middle", model=FakeModel([outer_call("m1"), "Ok."]), tools=[low])
@@ -137,7 +137,7 @@ async def test_a_run_that_is_cancelled_takes_those_inside_it_along() -> None:
     runs = [(agent, id), (middle, f"{id}:c1"), (low, f"{id}:c1:m1")]
     assert [await status_of(*each) for each in runs] == ["suspended"] * 3
     await agent.cancel(id)
-    assert [await status_of(*each) for each in runs] == ["aborted"] * 3
+    assert [await status_of(*each) for each in runs] == ["cancelled"] * 3
     assert acted == []
 
 
@@ -149,7 +149,7 @@ async def test_a_run_is_not_cancelled_over_one_inside_that_somebody_goes_on_with
     assert await child.runtime.store.claim(f"{id}:c1", "somebody", 30)
     with pytest.raises(RunAlreadyClaimed):
         await agent.cancel(id)
-    assert await child.runtime.store.release(f"{id}:c1", "somebody")
+    assert await child.runtime.store.write(f"{id}:c1", "somebody", release=True)
     assert [await status_of(agent, id), await status_of(child, f"{id}:c1")] == ["suspended"] * 2
     assert (await agent.resume(id, {"c1": {"p1": YES}})).status == "completed"
 
@@ -162,11 +162,11 @@ async def test_a_call_that_is_declined_ends_the_run_inside_it(way: str) -> None:
     id = (await ask(agent, way)).result.run_id
     again = await agent.decline(id, "c1")
     assert again.status == "suspended"
-    assert await status_of(child, f"{id}:c1") == "aborted"
+    assert await status_of(child, f"{id}:c1") == "cancelled"
     assert await status_of(child, f"{id}:c2") == "suspended"
     last = await agent.decline(id, "c2")
     assert last.status == "completed"
-    assert await status_of(child, f"{id}:c2") == "aborted"
+    assert await status_of(child, f"{id}:c2") == "cancelled"
 
 
 @both_ways
@@ -176,7 +176,7 @@ async def test_a_run_that_is_blocked_ends_the_run_inside_it(way: str) -> None:
     agent = parent(child, outer_call(), "Done.", output_processors=[Codes(strategy="block")])
     seen = await ask(agent, way)
     assert seen.result.status == "blocked"
-    assert await status_of(child, f"{seen.result.run_id}:c1") == "aborted"
+    assert await status_of(child, f"{seen.result.run_id}:c1") == "cancelled"
 
     child = payer([], inner_call(), "Paid.")
     act = doing("act", [], asking("?"))
@@ -185,7 +185,7 @@ async def test_a_run_that_is_blocked_ends_the_run_inside_it(way: str) -> None:
     id = (await ask(agent, way)).result.run_id
     assert await status_of(child, f"{id}:c1") == "suspended"
     assert (await go_on(agent, way, id, {"c2": "yes"})).result.status == "blocked"
-    assert await status_of(child, f"{id}:c1") == "aborted"
+    assert await status_of(child, f"{id}:c1") == "cancelled"
 
 
 @both_ways
