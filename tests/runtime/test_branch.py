@@ -124,3 +124,17 @@ async def test_the_decision_is_an_event() -> None:
         "node.completed b",
         "run.finished",
     ]
+
+
+async def test_a_chain_of_arms_runs_one_after_the_other() -> None:
+    """With ``merge="chain"`` each arm that was chosen is given what the one before made: what it struck out stays so."""
+
+    def holds(value: Any) -> bool:
+        return True
+
+    def strikes(ctx: Any) -> Any:
+        return ctx.input.strike(ctx.path)
+
+    arms = [(holds, make("a", strikes)), (holds, make("b", strikes))]
+    workflow = create_workflow("w").branch(arms, merge="chain").commit()
+    assert (await run(workflow, Doc(("a", "b", "c")))).output.text == "c"

@@ -24,7 +24,7 @@ from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, S
 from procession.workflows.nodes import Waiting
 from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
 
-__all__ = ["run_arms", "run_dag", "run_each", "run_fork"]
+__all__ = ["run_arms", "run_chain", "run_dag", "run_each", "run_fork"]
 
 _fork: Callable[[Any], Any] = methodcaller("fork")
 
@@ -112,7 +112,7 @@ async def run_fork(node: Fork, value: Any, run: RunState, prefix: str, walk: Wal
     Run the branches of a parallel node and return their outputs by id, or a ``Stop``.
     """
     if node.merge == "chain":
-        return await _chain(node, value, run, prefix, walk)
+        return await run_chain(node, node.arms, value, run, prefix, walk)
     busy = node.busy
     outputs = await run_arms(
         node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure, node.limit
@@ -190,10 +190,13 @@ def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
             run.records[record.path] = record.copy()  # the straggler goes on with its own
 
 
-async def _chain(node: Fork, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
+async def run_chain(node: PlanNode, arms: Sequence[Arm], value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
+    """
+    Run *arms* one after the other, each on what the one before gave, and return their outputs by id, or a ``Stop``.
+    """
     forkable = is_forkable(value)
     outputs: dict[str, Any] = {}
-    for arm in node.arms:
+    for arm in arms:
         try:
             mine = value.fork() if forkable else value
         except Exception as error:

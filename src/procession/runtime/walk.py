@@ -15,7 +15,7 @@ from procession.runtime.context import Context
 from procession.runtime.deadline import within
 from procession.runtime.executor import conclude, fail, perform
 from procession.runtime.fanin import is_forkable, merged, run_map
-from procession.runtime.fanout import run_arms, run_dag, run_each, run_fork
+from procession.runtime.fanout import run_arms, run_chain, run_dag, run_each, run_fork
 from procession.runtime.loop import run_loop, run_pause
 from procession.runtime.records import NotedRecord, Record
 from procession.runtime.state import RunState, Walk
@@ -305,8 +305,11 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
             output = output.value
         outputs: Any = {arm.id: output}
     else:
-        keys = frozenset([arm.id for arm in chosen])
-        outputs = await run_arms(node, chosen, keys, value, run, prefix, walk)
+        if node.merge == "chain":
+            outputs = await run_chain(node, chosen, value, run, prefix, walk)
+        else:
+            keys = frozenset([arm.id for arm in chosen])
+            outputs = await run_arms(node, chosen, keys, value, run, prefix, walk)
         if type(outputs) in STOPS:
             return outputs
     if node.map is not None:

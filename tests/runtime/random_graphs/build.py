@@ -94,7 +94,7 @@ def _add(workflow: Workflow[Any, Any], node: Node) -> None:
             pairs: list[Any] = [(_asks(node.id, at, when), _child(arm)) for at, (when, arm) in enumerate(node.arms)]
             default: Any = None if node.default is None else _child(node.default)
             mode, skips = "first" if node.first else "all", "skip" if node.skip else "error"
-            more: dict[str, Any] = {"mode": mode, "on_no_match": skips}
+            more: dict[str, Any] = {"merge": "chain" if node.chain else "strictest", "mode": mode, "on_no_match": skips}
             workflow.branch(pairs, default=default, id=node.id, **more)
         case Each():
             foreach: Any = workflow.foreach

@@ -107,6 +107,7 @@ class Branch:
     default: Child | None = None
     first: bool = False
     skip: bool = False
+    chain: bool = False
 
 
 @dataclass(frozen=True)

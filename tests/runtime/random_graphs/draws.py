@@ -72,7 +72,7 @@ class _Drawer:
             case "branch":
                 pairs = [(self.when(), self.child(f"b{number}{each}", depth + 1)) for each in range(self.number(1, 3))]
                 default = self.child(f"d{number}", depth + 1) if self.chance(40) else None
-                node = Branch(f"c{number}", tuple(pairs), default, self.chance(30), self.chance(60))
+                node = Branch(f"c{number}", tuple(pairs), default, self.chance(30), self.chance(60), self.chance(10))
                 return [node, *self.picks(number, [arm.id for _, arm in pairs])]
             case "each":
                 made_of = "mix" if self.chance(5) else f"spread:{self.number(0, 5)}"

@@ -125,15 +125,15 @@ class _Oracle:
 
     def parallel(self, node: Parallel, value: Any, prefix: str) -> list[World]:
         if node.chain:
-            return few(self.chain(node, value, prefix))
+            return few(self.chain(node.arms, value, prefix))
         options = [self.child(arm, value, prefix + arm.id) for arm in node.arms]
         waits = {"blocked": node.on_block == "wait", "failed": node.on_failure == "wait"}
         limit = node.concurrency
         return few(named(together(options, waits, limit), [arm.id for arm in node.arms]))
 
-    def chain(self, node: Parallel, value: Any, prefix: str) -> Iterator[World]:
+    def chain(self, arms: Sequence[Child], value: Any, prefix: str) -> Iterator[World]:
         started = [(World(End("ok", value)), dict[str, Any]())]
-        for arm in node.arms:
+        for arm in arms:
             after: list[tuple[World, dict[str, Any]]] = []
             for world, outputs in started:
                 for more in self.child(arm, world.end.value, prefix + arm.id):
@@ -165,6 +165,8 @@ class _Oracle:
         decided = replace(decided, values={})
         if not chosen:
             return [replace(decided, end=End("ok", value))]
+        if node.chain:
+            return few(decided.then(each) for each in self.chain(chosen, value, prefix))
         options = [self.child(arm, value, prefix + arm.id) for arm in chosen]
         return few(decided.then(each) for each in named(together(options), [arm.id for arm in chosen]))
 
