@@ -40,6 +40,7 @@ _breath = [0.0]
 
 
 _NOBODY: Set[str] = frozenset()
+NOTHING: Mapping[str, Any] = {}
 
 
 class Walk(Protocol):
@@ -134,7 +135,7 @@ class RunState:
 
     __slots__ = (
         "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
-        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "records",
+        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "parked", "records",
         "replaying", "request_context", "run_id", "scope", "settled", "shared", "sparse", "woken",
     )  # fmt: skip
 
@@ -173,6 +174,8 @@ class RunState:
         """How the plan is walked, where that is not for the engine to say."""
         self.woken: Set[str] = _NOBODY
         """The paths of the steps that have an answer to go on from: the others go on waiting."""
+        self.parked: Mapping[str, Suspended] = NOTHING
+        """Steps that wait only because of others that they have called, which have no answer: what those ask."""
         self.memos: dict[tuple[str, str], Any] = {}
         """What steps have memoized, by path and key, as the journal has it."""
         self.replaying = False

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import anyio
 
-from procession.errors import ProcessionError, RunError, SchemaError
+from procession.errors import ProcessionError, RunError, SchemaError, StoreError
 from procession.ids import new_id
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.kept_state import encode_state, restore_state
@@ -69,7 +70,14 @@ async def begin(ledger: Ledger, run: Kept, value: Any) -> None:
             except SchemaError:
                 return  # the run fails of this before its first step: there is nothing to keep
         await _add(ledger, run, value, status="running")
+    cast("Journal", state.journal).halt = lambda: _halt(run)
     ledger.holders[state.run_id] = OwnTask(lambda: _hold(ledger, run))
+
+
+def _halt(run: Kept) -> None:
+    with suppress(RunError):  # one that cannot be cancelled fails with its next write
+        run.cancel()
+        run.state.cancelled_because = "what it does could not be written down any more"
 
 
 async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> Journal:
@@ -119,10 +127,12 @@ async def _hold(ledger: Ledger, run: Kept) -> None:
         except ProcessionError:
             continue  # the next write says so where the run must know it
         if row is None:
-            journal.lost = True
-        if row is None or row.cancel_requested:
-            run.cancel()
+            journal.gone()
             return
+        if row.cancel_requested:
+            with suppress(RunError):  # one that cannot be cancelled goes on, and so does this
+                run.cancel()
+                return
 
 
 async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = False) -> Any:
@@ -133,26 +143,39 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
     """
     state = run.state
     holder = ledger.holders.pop(state.run_id, None)
+    if state.journal is not None:
+        cast("Journal", state.journal).recall_rest(state, run.plan.nodes)
+    failed: Exception | None = None
     with anyio.CancelScope(shield=True):
         if holder is not None:
-            holder.cancel()
-            await holder.wait()
+            await holder.stop(state.grace)
+        with anyio.move_on_after(LEASE) as limit:
+            try:
+                await _write_end(ledger, run, output, broken_off)
+            except Exception as error:
+                failed = error
+        if limit.cancelled_caught:
+            failed = StoreError(f"the end of run {state.run_id} was not written down within {LEASE:g} s")
         journal = cast("Journal | None", state.journal)
-        try:
-            if journal is not None:
-                journal.recall_rest(state, run.plan.nodes)
-            if journal is not None and journal.lost:
-                raise journal.gone()
-            if broken_off and ledger.closing and journal is not None:
-                await journal.let_go()
-            elif journal is not None:
-                await _settle(run, journal, output)
-            elif isinstance(output, Suspended):
-                _refuse_branches_of_changes(run)
-                await _settle(run, await _add(ledger, run, state.init_data, status="running"), output, late=True)
-        except Exception as error:
-            return Failed("", error)
-    return output
+        trouble = journal.trouble if journal is not None else None
+        if journal is not None and failed is trouble is not None:
+            await journal.let_go()
+    failed = failed if failed is not None else trouble
+    if failed is None or (isinstance(output, Failed) and output.error is failed):
+        return output
+    return Failed("", failed)
+
+
+async def _write_end(ledger: Ledger, run: Kept, output: Any, broken_off: bool) -> None:
+    journal = cast("Journal | None", run.state.journal)
+    if journal is None:
+        _refuse_branches_of_changes(run)
+        journal = await _add(ledger, run, run.state.init_data, status="running")
+        await _settle(run, journal, output, late=True)
+    elif journal.trouble is not None or (broken_off and ledger.closing):
+        await journal.let_go()
+    else:
+        await _settle(run, journal, output)
 
 
 def _refuse_branches_of_changes(run: Kept) -> None:
@@ -203,6 +226,7 @@ def attach(state: RunState, journal: Journal, history: History | None) -> None:
         state.records = history.records
         state.memos = history.memos
         state.woken = frozenset(history.answered)
+        state.parked = history.parked
         restore_state(state.shared, journal.input, history.state)
         ended = [path for path, record in history.records.items() if record.status not in ("success", "suspended")]
         journal.known(history.open, ended)

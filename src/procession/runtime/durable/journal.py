@@ -6,11 +6,11 @@ Every completion is written before anything that depends on it begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from procession.errors import RunAlreadyClaimed, SchemaError
+from procession.errors import ProcessionError, RunAlreadyClaimed, SchemaError, StoreError
 from procession.runtime.durable.kept_state import encode_state
 from procession.runtime.durable.rows import (
     ANSWERED,
@@ -43,7 +43,7 @@ class Journal:
     The journal of one run.
     """
 
-    __slots__ = ("_open", "_seq", "_settled", "_store", "input", "lost", "run_id", "token")
+    __slots__ = ("_open", "_seq", "_settled", "_store", "halt", "input", "run_id", "token", "trouble")
 
     def __init__(self, store: JournalStore, run_id: str, token: str, *, seq: int = 0) -> None:
         self._store = store
@@ -54,8 +54,10 @@ class Journal:
         self.token = token
         self.input: Any = None
         """What the run was begun with, as it is kept: steps may have changed the value itself since."""
-        self.lost = False
-        """Whether somebody else holds the run by now."""
+        self.trouble: ProcessionError | None = None
+        """Why nothing more can be written down: somebody else holds the run by now, or the store cannot be used."""
+        self.halt: Callable[[], None] | None = None
+        """Ends the run, called with the first trouble: what cannot be written down is not to go on."""
 
     def follow(self, seq: int) -> None:
         """
@@ -77,18 +79,38 @@ class Journal:
 
         Raises ``RunAlreadyClaimed`` where somebody else holds the run by now, ``StoreError`` where they cannot be kept.
         """
-        if not await self._store.write(self.run_id, self.token, rows):
+        await self._write(rows)
+
+    async def _write(self, rows: Sequence[JournalRow] = (), **how: Any) -> None:
+        try:
+            kept = await self._store.write(self.run_id, self.token, rows, **how)
+        except ProcessionError as error:
+            self._note(error)
+            raise
+        except Exception as error:
+            found = StoreError(f"run {self.run_id} could not be written down: {type(error).__name__}: {error}")
+            self._note(found)
+            raise found from error
+        if not kept:
             raise self.gone()
 
-    def gone(self) -> RunAlreadyClaimed:
+    def gone(self) -> ProcessionError:
         """
         Note that somebody else holds the run, and return the error that says so.
         """
-        self.lost = True
-        return RunAlreadyClaimed(
-            f"run {self.run_id} is held by somebody else by now, or has been brought to its end by them",
-            hint="what was going on here has been stopped; runtime.get(run_id) tells how the run stands",
+        return self._note(
+            RunAlreadyClaimed(
+                f"run {self.run_id} is held by somebody else by now, or has been brought to its end by them",
+                hint="what was going on here has been stopped; runtime.get(run_id) tells how the run stands",
+            )
         )
+
+    def _note(self, error: ProcessionError) -> ProcessionError:
+        if self.trouble is None:
+            self.trouble = error
+            if self.halt is not None:
+                self.halt()
+        return self.trouble
 
     def completion(self, run: RunState, record: Record, output: Any, base: Any = None) -> JournalRow:
         """
@@ -245,14 +267,14 @@ class Journal:
         """
         Write how the run stands now, and give it back.
         """
-        if not await self._store.write(self.run_id, self.token, rows, status=status, data=data, release=release):
-            raise self.gone()
+        await self._write(rows, status=status, data=data, release=release)
 
     async def let_go(self) -> None:
         """
-        Give the run back as it is, so that it can be taken up again at once.
+        Give the run back as it is, so that it can be taken up again at once: where that fails, once its claim is over.
         """
-        await self._store.write(self.run_id, self.token, release=True)
+        with suppress(Exception):
+            await self._store.write(self.run_id, self.token, release=True)
 
 
 def is_kept(record: Record, output: Any) -> bool:

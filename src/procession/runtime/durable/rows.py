@@ -7,7 +7,7 @@ A run is ``{path: Record}``; each row is one thing that was completed in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -83,6 +83,14 @@ class History:
         }
 
     @property
+    def parked(self) -> dict[str, Suspended]:
+        """
+        What lies around a step that waits, and round none that has an answer to go on from, by path.
+        """
+        answered = {above for path in self.answered for above in _above(path)}
+        return {above: stop for path, stop in self.open.items() for above in _above(path) if above not in answered}
+
+    @property
     def answered(self) -> list[str]:
         """
         The paths of the steps whose question was answered, and that have not gone on from that yet.
@@ -92,6 +100,17 @@ class History:
             for path, record in self.records.items()
             if isinstance(record.stop, Suspended) and path not in self.open
         ]
+
+
+def _above(path: str) -> Iterator[str]:
+    """
+    Yield the paths of what the step at *path* is part of.
+    """
+    end = path.rfind("/")
+    while end != -1:
+        path = path[:end]
+        yield path
+        end = path.rfind("/")
 
 
 def read_rows(rows: Iterable[JournalRow]) -> History:

@@ -49,6 +49,10 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
         if known.stop is not None and type(known.node) is KeptNode and path not in run.woken:
             known.input = value
             return known.stop  # it goes on waiting, or has failed where failures are collected
+    elif run.parked and (parked := run.parked.get(path)) is not None:
+        record = run.records[path] = Record(node, path, run.now(), value)
+        record.stop, record.status = parked, parked.status
+        return parked  # a step that it called goes on waiting
     record = run.records[path] = Record(node, path, run.now(), value)
     if known is not None:
         record.attempt = known.attempt
