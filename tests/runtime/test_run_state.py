@@ -35,7 +35,12 @@ def workflow_of(*steps: Any, **options: Any) -> Any:
     return workflow.then(make("all", lambda ctx: ctx.state)).commit()
 
 
-def noting(id: str, then: Any = lambda ctx: ctx.input) -> Any:
+def given(ctx: Any) -> Any:
+    """Give what was given."""
+    return ctx.input
+
+
+def noting(id: str, then: Any = given) -> Any:
     """Return a step that notes its id and a count of one, and goes on to *then*."""
 
     def work(ctx: Any) -> Any:
@@ -47,10 +52,10 @@ def noting(id: str, then: Any = lambda ctx: ctx.input) -> Any:
 
 async def test_a_run_begins_with_the_state_that_it_is_given() -> None:
     """What is given is there from the first, checked, and the caller's own stays as it was."""
-    given = {"log": ["start"]}
-    made = Runtime().create_run(workflow_of(noting("a")), state=given)
+    begin = {"log": ["start"]}
+    made = Runtime().create_run(workflow_of(noting("a")), state=begin)
     assert (await made.start(0)).output == {"log": ["start", "a"], "count": 1}
-    assert given == {"log": ["start"]}
+    assert begin == {"log": ["start"]}
     for wrong in ({"log": 3}, {"other": 1}):
         with pytest.raises(SchemaError):
             Runtime().create_run(workflow_of(noting("a")), state=wrong)

@@ -143,9 +143,10 @@ STOPS: frozenset[type] = frozenset((Failed, Blocked, Bailed, Suspended, Cancelle
 
 def out_of_workflow(output: Any) -> Any:
     """
-    Return what the *output* of a workflow is to the one that it stands in: its own bail ends there, with its value.
+    Return what the *output* of a workflow is to the one that it stands in: its own bail ends there, with its value, and
+    so does one of an arm where there was no arm.
     """
-    return output.value if type(output) is Bailed and output.scope == "workflow" else output
+    return output.value if type(output) is Bailed and output.scope != "run" else output
 
 
 def strongest(stops: list[Stop]) -> Stop:

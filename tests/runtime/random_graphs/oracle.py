@@ -81,7 +81,7 @@ class _Oracle:
         made: list[World] = []
         for world in self.workflow(child, value, path + "/"):
             end = world.end
-            if end.kind == "bailed" and end.scope == "workflow":
+            if end.kind == "bailed" and end.scope != "run":
                 end = End("ok", end.value)
             made.append(world.noted(path, end))
         return made

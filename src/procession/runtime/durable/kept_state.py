@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from procession.messages.shapes import is_dict
 from procession.runtime.shared_state import UNSET, Contribution, SharedState
 from procession.steps.codec import codec_of
 
@@ -35,7 +36,7 @@ def restore_state(shared: SharedState, kept_input: Any, written: Mapping[str, Se
     """
     Let *shared* be what it was: what is kept with the input of the run, and what each path has *written*.
     """
-    first = kept_input.get("state") if isinstance(kept_input, dict) else None
+    first: Any = kept_input.get("state") if is_dict(kept_input) else None
     if first:
         shared.begin(dict(_decoded(shared, first, "")))
     for path, contributions in written.items():
