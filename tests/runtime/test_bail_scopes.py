@@ -44,6 +44,8 @@ def place(form: str, scope: Any) -> Workflow[Any, Any]:
         case "graph":
             inner.add(beside).add(out)
             return inner.commit()
+        case _:
+            raise AssertionError(form)
     return inner.then(make("after", lambda ctx: ("after", ctx.input))).commit()
 
 

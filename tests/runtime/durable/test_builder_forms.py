@@ -41,7 +41,7 @@ async def test_collected_failures_are_not_tried_again() -> None:
         seen.clear()
         runtime = Runtime(InMemoryJournal())
         made = runtime.create_run(workflow)
-        result = await made.start(["1", "x", "3"])
+        result: Any = await made.start(["1", "x", "3"])
         if name == "after":
             assert result.status == "suspended"
             result = await runtime.resume(made.id, workflow=workflow)
