@@ -11,7 +11,7 @@ ARGS :=
 bin := .venv/bin
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test wire slow check lint types bench examples clean
+.PHONY: help install demo test wire slow pictures check lint types bench examples clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -34,6 +34,9 @@ wire: .venv/installed-mock ## the tests against a mock server that others wrote 
 
 slow: .venv/installed-tiny ## the tests with a real, tiny model on this machine (about 200 MB are installed)
 	$(bin)/python -m pytest tests/wire -m slow $(ARGS)
+
+pictures: .venv/installed-test ## the drawings, read by Graphviz (apt-get install graphviz)
+	$(bin)/python -m pytest tests/workflows/render -m slow $(ARGS)
 
 check: .venv/installed-mock lint types test ## lint, both type checkers, import contracts, tests: what CI runs
 

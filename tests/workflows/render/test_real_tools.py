@@ -1,7 +1,7 @@
 """
 Drawings, read by the tools that they are for.
 
-Graphviz is no Python package: `apt-get install graphviz`, then `pytest -m slow tests/workflows/render`.
+Graphviz is no Python package: `apt-get install graphviz`, then `make pictures`.
 """
 
 import re
