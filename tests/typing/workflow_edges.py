@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_type
 
-from procession import Step, StepContext, Workflow, create_workflow, step
+from procession import Agent, Step, StepContext, Workflow, create_workflow, step, tool
 
 
 @step
@@ -36,6 +36,18 @@ assert_type(start.then(length).parallel([half]), Workflow[str, Mapping[str, floa
 assert_type(start.then(length).map(lambda number: [number]), Workflow[str, list[int]])
 assert_type(start.then(length).then(half).then(text).commit(), Workflow[str, str])
 
+
+@tool
+def weather(city: str) -> str:
+    """Tell the weather of a city."""
+    return city
+
+
+# A tool takes its arguments and gives its result; an agent takes a prompt and gives text.
+assert_type(create_workflow("tools", dict[str, str]).then(weather), Workflow[dict[str, str], str])
+assert_type(start.then(Agent("writer", model="openai/any")), Workflow[str, str])
+assert_type(start.then(Agent("writer", model="openai/any")).then(length), Workflow[str, int])
+
 # A workflow stands in another one as a step of the same types.
 inner = create_workflow("inner", int).then(half).commit()
 assert_type(inner.as_step(), Step[int, float])
@@ -45,3 +57,7 @@ assert_type(start.then(length).then(inner), Workflow[str, float])
 start.then(half)  # type: ignore[arg-type]
 start.then(inner)  # type: ignore[arg-type]
 start.then(length).parallel([length])  # type: ignore[arg-type]
+
+# A clone has the types of its original.
+assert_type(inner.clone("again"), Workflow[int, float])
+assert_type(half.clone("again"), Step[int, float])
