@@ -8,7 +8,6 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
-from operator import methodcaller
 from typing import Any
 
 __all__ = ["copier_of", "isolated"]
@@ -24,10 +23,11 @@ def copier_of(value: Any) -> Callable[[Any], Any] | None:
     file, an object of your own, is shared.
     """
     kind = _kind_of(value)
-    if (kind is dict and _ATOMS.issuperset(map(_kind_of, value.values()))) or (
-        kind is list and _ATOMS.issuperset(map(_kind_of, value))
-    ):
-        return _shallow  # it holds nothing that can be changed
+    # What holds nothing that can be changed is copied at once.
+    if kind is dict and _ATOMS.issuperset(map(_kind_of, value.values())):
+        return _copy_dict
+    if kind is list and _ATOMS.issuperset(map(_kind_of, value)):
+        return _copy_list
     return isolated if _copier(kind) is not None else None
 
 
@@ -46,7 +46,8 @@ def isolated(value: Any) -> Any:
 
 
 _kind_of: Callable[[Any], Any] = type
-_shallow: Callable[[Any], Any] = methodcaller("copy")
+_copy_dict: Callable[[Any], Any] = dict.copy
+_copy_list: Callable[[Any], Any] = list.copy
 
 
 def _copied(value: Any, memo: Memo) -> Any:

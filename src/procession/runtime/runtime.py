@@ -22,6 +22,7 @@ from procession.runtime.walk import call, plan_of
 from procession.steps.event_loop import run_to_end
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import GRACE, RequestScope
+from procession.steps.state_type import ANYTHING
 from procession.steps.step import SupportsStep
 from procession.storage.base import JournalStore, RunRow
 from procession.storage.memory import InMemoryJournal
@@ -166,6 +167,9 @@ class Runtime(KeptRuns):
         else:  # the outer run waits no longer than its own runtime does, and is not held up by what is left for later
             scope.grace = min(self.grace, outer.grace)
             scope.background = self._background if self._background is not None else outer.background
+        shared: SharedState | None = None
+        if state or plan.state is not ANYTHING:
+            shared = SharedState(state, reducers=plan.reducers, type=plan.state)
         inside = RunState(
             run_id or scope.run_id,
             caller=call,
@@ -174,7 +178,8 @@ class Runtime(KeptRuns):
             replay=replay,
             sparse=sparse,
             grace=self.grace,
-            shared=SharedState(state, reducers=plan.reducers, type=plan.state),
+            reducers=plan.reducers,
+            shared=shared,
         )
         keeper = None
         if durable if durable is not None else not sparse:

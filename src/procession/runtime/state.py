@@ -134,9 +134,9 @@ class RunState:
     """
 
     __slots__ = (
-        "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
+        "_reducers", "_shared", "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
         "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "parked", "records",
-        "replaying", "request_context", "run_id", "scope", "settled", "shared", "sparse", "woken",
+        "replaying", "request_context", "run_id", "scope", "settled", "sparse", "woken",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +150,7 @@ class RunState:
         replay: bool = True,
         sparse: bool = False,
         grace: float = GRACE,
+        reducers: Mapping[str, Callable[[Any, Any], Any]] | None = None,
         shared: SharedState | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -184,8 +185,8 @@ class RunState:
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
         self.breathe_at = _breath[0] + origin + BREATH
-        self.shared = shared if shared is not None else SharedState()
-        """What steps set for each other to see."""
+        self._reducers = reducers
+        self._shared = shared
         self.settled: set[str] = set()
         """The paths of containers whose end is written down itself: it is not what follows from the steps in them."""
         self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -208,6 +209,15 @@ class RunState:
             if scope.cancel_called and path.startswith(prefix):
                 return LATE
         return self.cancelled_because
+
+    @property
+    def shared(self) -> SharedState:
+        """
+        What steps set for each other to see; made when it is first asked for.
+        """
+        if self._shared is None:
+            self._shared = SharedState(reducers=self._reducers)
+        return self._shared
 
     def now(self) -> float:
         """
