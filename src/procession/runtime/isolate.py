@@ -46,8 +46,8 @@ def isolated(value: Any) -> Any:
 
 
 _kind_of: Callable[[Any], Any] = type
-_copy_dict: Callable[[Any], Any] = dict.copy
-_copy_list: Callable[[Any], Any] = list.copy
+_copy_dict: Callable[[Any], Any] = dict[Any, Any].copy
+_copy_list: Callable[[Any], Any] = list[Any].copy
 
 
 def _copied(value: Any, memo: Memo) -> Any:
