@@ -199,11 +199,20 @@ class Run(Generic[In, Out]):
         """
         return StepsView(self.state.records)
 
+    @property
+    def begun(self) -> bool:
+        """
+        Whether it was started.
+        """
+        return self._started
+
     async def start(self, value: In) -> RunResult[Out]:
         """
         Run the workflow on *value* in this task and return how it ended.
 
         Raises ``RunError`` where the run was started before, and nothing that its steps raise: that is in the result.
+        Where it is kept, also ``RunError`` for an id that the store has already, ``UntypedValue`` for a value that cannot be
+        kept and ``StoreError``: nothing was done then.
         """
         if self._started:
             raise RunError(f"run {self.id} was started before", hint="create_run() gives a new one")
@@ -212,7 +221,12 @@ class Run(Generic[In, Out]):
         state.init_data = value
         if keeper is not None:
             if keeper.eager or state.journal is not None:
-                await keeper.begin(self, value)
+                try:
+                    await keeper.begin(self, value)
+                except BaseException as error:
+                    state.begin(plan.id)
+                    self._finish(Failed("", error) if isinstance(error, Exception) else Cancelled("", _CANCELLED))
+                    raise
             keeper.live[self.id] = self
         state.begin(plan.id)
         output: Any = None
@@ -347,8 +361,17 @@ class RunStream(Generic[In, Out]):
 
     async def __aenter__(self) -> Run[In, Out]:
         await self._group.__aenter__()
-        self._group.start_soon(self._run.start, self._value)
+        self._group.start_soon(self._start)
         return self._run
+
+    async def _start(self) -> None:
+        run = self._run
+        new = not run.begun
+        try:
+            await run.start(self._value)
+        except Exception:
+            if not new:  # else the result says it, and the last event
+                raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

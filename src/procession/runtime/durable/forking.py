@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from procession.errors import ResumeError, RunError
+import anyio
+
+from procession.errors import ResumeError, RunError, StoreError
 from procession.ids import new_id
 from procession.runtime.durable.going_on import Revive, row_of
-from procession.runtime.durable.holding import LEASE, graph_of
+from procession.runtime.durable.holding import LEASE, save_graph
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.ledger import Ledger
 from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, STOPPED, read_rows, to_json
@@ -45,7 +48,10 @@ def kept_rows(plan: Plan, rows: Sequence[JournalRow], at: str | None) -> list[Jo
         if row.kind in (COMPLETED, ANSWERED, MEMOIZED) and row.path in done:
             kept.append(row)
         elif row.kind in (STOPPED, RETRIED) and row.path not in done:
-            kept.append(row.replace(kind=RETRIED, data=to_json({**json.loads(row.data or "{}"), "uncounted": True})))
+            data = json.loads(row.data or "{}")
+            if not data.get("settled"):
+                row = row.replace(kind=RETRIED, data=to_json({**data, "uncounted": True}))
+            kept.append(row)
     return kept
 
 
@@ -61,6 +67,11 @@ async def fork_run(
 ) -> Run[Any, Any]:
     """
     Write down a new run that goes its own way from *at* on, and return it.
+
+    It is ``pending`` until all that it goes on from is written down.
+
+    Raises ``RunNotFound``, ``ResumeError`` where there is no such step or no such output, ``RunError`` where the new id is
+    used already, ``UntypedValue`` where a replaced output cannot be kept.
     """
     row = await row_of(ledger, run_id)
     workflow = definition(row.owner)
@@ -69,21 +80,28 @@ async def fork_run(
     for path, value in outputs.items():
         rows = _replaced(plan, rows, path, value)
     made_id, token = new_run_id or new_id(), new_id()
-    graph = graph_of(workflow)
     made = row.replace(
         run_id=made_id,
-        status="running",
+        status="pending",
         data=to_json({"input": json.loads(row.data or "{}").get("input")}),
-        graph_hash=graph[0] if graph is not None else "",
+        graph_hash=await save_graph(ledger, workflow),
         parent_run_id=run_id,
         forked_at=at,
     )
-    if not await ledger.store.add(made, token=token, seconds=LEASE):
-        raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
     rows = [each.replace(seq=seq) for seq, each in enumerate(rows)]
     journal = Journal(ledger.store, made_id, token, seq=len(rows))
-    await journal.write(*rows)
-    return revive(made, read_rows(rows), journal)
+    run = revive(made, read_rows(rows), journal)
+    if not await ledger.store.add(made, token=token, seconds=LEASE):
+        raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
+    try:
+        await journal.end("running", made.data, rows, release=False)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await journal.let_go()
+            with suppress(StoreError):
+                await ledger.store.delete(made_id)
+        raise
+    return run
 
 
 def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list[JournalRow]:

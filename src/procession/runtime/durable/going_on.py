@@ -26,7 +26,12 @@ __all__ = ["Revive", "Taken", "answer_run", "cancel_run", "restart_run", "row_of
 
 
 _SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
-_BROKEN_OFF: tuple[RunStatus, ...] = ("running", "pending")
+_BROKEN_OFF: tuple[RunStatus, ...] = ("running",)
+_INSTEAD = {
+    "running": "runtime.restart(run_id) takes it up",
+    "suspended": "runtime.resume(run_id, answer) gives it what it waits for",
+    "pending": "it was never begun: runtime.delete(run_id)",
+}
 _NOT_ENDED: tuple[RunStatus, ...] = ("suspended", "running", "pending")
 
 
@@ -72,6 +77,14 @@ class Taken:
         self.journal = journal
         self.history = read_rows(rows)
 
+    async def cancel(self) -> None:
+        """
+        Bring the run to its end: what waited in it is cancelled with it.
+        """
+        stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
+        rows = self.journal.given_up(self.history.records)
+        await self.journal.end("cancelled", to_json({**json.loads(self.row.data or "{}"), "stop": stop}), rows)
+
     async def give_back(self) -> None:
         """
         Let others have it, as it is.
@@ -84,8 +97,8 @@ async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str
     """
     Claim a run that is in one of the states *of*.
 
-    Raises ``RunAlreadyClaimed`` where somebody else holds it or has brought it to its end, ``ResumeError`` where it is
-    in another state.
+    Raises ``RunAlreadyClaimed`` where somebody else holds it or has brought it to its end, or where it is to be cancelled
+    and now is; ``ResumeError`` where it is in another state.
     """
     row = await row_of(ledger, run_id)
     if row.status in FINAL:
@@ -96,9 +109,8 @@ async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str
     if row.status not in of:
         if row.claimed:
             raise RunAlreadyClaimed(f"run {run_id} is {row.status}, held by somebody else")
-        other = "restart" if verb == "resumed" else "resume"
         raise ResumeError(
-            f"run {run_id} is {row.status} and cannot be {verb}", run_id=run_id, hint=f"runtime.{other}(run_id)"
+            f"run {run_id} is {row.status} and cannot be {verb}", run_id=run_id, hint=_INSTEAD[row.status]
         )
     token = new_id()
     found = await ledger.store.claim(run_id, token, LEASE, of=of)
@@ -112,6 +124,9 @@ async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str
             await journal.let_go()
         raise
     journal.follow(taken.history.next_seq)
+    if found.cancel_requested and verb != "cancelled":
+        await taken.cancel()
+        raise RunAlreadyClaimed(f"run {run_id} was to be cancelled, and is", hint="what has ended stays so")
     return taken
 
 
@@ -163,13 +178,13 @@ async def answer_run(
         stop = taken.history.open[path]
         tree = answer_tree(answer, leaf_at(plan_of(workflow, None), path), path)
         row = taken.journal.answer(path, stop.number, tree, stop.label)
-        if not await ledger.store.write(run_id, taken.journal.token, [row], status="running"):
-            raise taken.journal.gone()
+        taken.history.answers.setdefault(path, []).append(tree)
+        run = revive(taken.row, taken.history, taken.journal)
+        await taken.journal.end("running", taken.row.data, [row], release=False)
     except BaseException:
         await taken.give_back()
         raise
-    taken.history.answers.setdefault(path, []).append(tree)
-    return revive(taken.row, taken.history, taken.journal)
+    return run
 
 
 async def _until_suspended(ledger: Ledger, run_id: str, step: str | None, label: str | None) -> None:
@@ -215,10 +230,10 @@ async def restart_run(
     try:
         workflow = definition(taken.row.owner)
         refuse_change(taken.row, await ledger.store.graph(taken.row.graph_hash), workflow, accept_changes)
+        return revive(taken.row, taken.history, taken.journal)
     except BaseException:
         await taken.give_back()
         raise
-    return revive(taken.row, taken.history, taken.journal)
 
 
 async def cancel_run(ledger: Ledger, run_id: str) -> bool:
@@ -228,15 +243,21 @@ async def cancel_run(ledger: Ledger, run_id: str) -> bool:
     live = ledger.live.get(run_id)
     if live is not None:
         live.cancel()
-        await live.result()
-        return True
+        ended = (await live.result()).status
+        if ended != "suspended":
+            return bool(ended == "cancelled")
     row = await row_of(ledger, run_id)
     if row.status in FINAL:
         return False
-    try:
-        taken = await take(ledger, run_id, _NOT_ENDED, "cancelled")
-    except RunAlreadyClaimed:
-        return await ledger.store.request_cancel(run_id)
-    stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
-    await taken.journal.end("cancelled", to_json({**json.loads(row.data or "{}"), "stop": stop}), [])
-    return True
+    while True:
+        try:
+            taken = await take(ledger, run_id, _NOT_ENDED, "cancelled")
+        except RunAlreadyClaimed:
+            if not await ledger.store.request_cancel(run_id):
+                return False
+            row = await row_of(ledger, run_id)
+            if row.claimed or row.status in FINAL:  # who holds it is told
+                return True
+        else:
+            await taken.cancel()
+            return True

@@ -25,14 +25,14 @@ from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
 from procession.steps.own_task import OwnTask
-from procession.steps.result import Bailed, Failed, Stop, Suspended
-from procession.storage.base import RunRow, RunStatus
+from procession.steps.result import Bailed, Cancelled, Failed, Stop, Suspended
+from procession.storage.base import WAITING, RunRow, RunStatus
 from procession.workflows.plan import Choice, Dag, Fork, Loop, Nested, PlanNode
 
 if TYPE_CHECKING:
     from procession.workflows.spec import GraphSpec
 
-__all__ = ["LEASE", "attach", "begin", "decode_input", "end", "graph_of", "kept_input"]
+__all__ = ["LEASE", "attach", "begin", "decode_input", "end", "graph_of", "kept_input", "save_graph"]
 
 LEASE = 30.0
 """Seconds after which a run is free again whose holder died; a living one prolongs its claim three times as often."""
@@ -54,6 +54,19 @@ def graph_of(definition: Any) -> tuple[str, GraphSpec] | None:
         return None
     spec = graph_spec(definition)
     return spec.graph_hash, spec
+
+
+async def save_graph(ledger: Ledger, definition: Any) -> str:
+    """
+    Have the store know *definition* as data, and return its hash: empty for what is no workflow.
+    """
+    graph = graph_of(definition)
+    if graph is None:
+        return ""
+    if graph[0] not in ledger.graphs:
+        await ledger.store.save_graph(graph[0], graph[1].to_json())
+        ledger.graphs.add(graph[0])
+    return graph[0]
 
 
 async def begin(ledger: Ledger, run: Kept, value: Any) -> None:
@@ -82,11 +95,6 @@ def _halt(run: Kept) -> None:
 
 async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> Journal:
     state = run.state
-    graph = graph_of(run.definition)
-    graph_hash = graph[0] if graph is not None else ""
-    if graph is not None and graph_hash not in ledger.graphs:
-        await ledger.store.save_graph(graph_hash, graph[1].to_json())
-        ledger.graphs.add(graph_hash)
     kept = encode_input(run, value)
     row = RunRow(
         run_id=state.run_id,
@@ -94,11 +102,17 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
         kind="workflow",
         status=status,
         data=to_json({"input": kept}),
-        graph_hash=graph_hash,
+        graph_hash=await save_graph(ledger, run.definition),
         resource_id=run.resource_id,
     )
     token = new_id()
-    if not await ledger.store.add(row, token=token, seconds=LEASE):
+    try:
+        added = await ledger.store.add(row, token=token, seconds=LEASE)
+    except BaseException:  # cancelled: it may be there for all that, and nobody is to begin with it later
+        with anyio.CancelScope(shield=True), suppress(StoreError):
+            await ledger.store.write(state.run_id, token, status="cancelled")
+        raise
+    if not added:
         raise RunError(
             f"the store has a run {state.run_id!r} already",
             hint="give another run_id=, or go on with that one: runtime.get(run_id) tells how it stands",
@@ -151,7 +165,7 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
             await holder.stop(state.grace)
         with anyio.move_on_after(LEASE) as limit:
             try:
-                await _write_end(ledger, run, output, broken_off)
+                output = await _write_end(ledger, run, output, broken_off)
             except Exception as error:
                 failed = error
         if limit.cancelled_caught:
@@ -166,7 +180,7 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
     return Failed("", failed)
 
 
-async def _write_end(ledger: Ledger, run: Kept, output: Any, broken_off: bool) -> None:
+async def _write_end(ledger: Ledger, run: Kept, output: Any, broken_off: bool) -> Any:
     journal = cast("Journal | None", run.state.journal)
     if journal is None:
         _refuse_branches_of_changes(run)
@@ -176,6 +190,20 @@ async def _write_end(ledger: Ledger, run: Kept, output: Any, broken_off: bool) -
         await journal.let_go()
     else:
         await _settle(run, journal, output)
+        if isinstance(output, Suspended) and await _to_be_cancelled(ledger, journal):
+            output = Cancelled("", "it was cancelled")
+            await journal.end("cancelled", outcome(run, journal, output), journal.given_up(run.state.records))
+    return output
+
+
+async def _to_be_cancelled(ledger: Ledger, journal: Journal) -> bool:
+    """
+    Return whether somebody has asked to cancel the run while it came to wait; it is held again then.
+    """
+    row = await ledger.store.row(journal.run_id)
+    if row is None or not row.cancel_requested:
+        return False
+    return await ledger.store.claim(journal.run_id, journal.token, LEASE, of=WAITING) is not None
 
 
 def _refuse_branches_of_changes(run: Kept) -> None:

@@ -6,7 +6,7 @@ Every completion is written before anything that depends on it begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -31,7 +31,7 @@ from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
-from procession.steps.result import Bailed, Stop, Suspended
+from procession.steps.result import Bailed, Cancelled, Stop, Suspended
 from procession.storage.base import JournalRow, JournalStore, RunStatus
 from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode
 
@@ -82,6 +82,8 @@ class Journal:
         await self._write(rows)
 
     async def _write(self, rows: Sequence[JournalRow] = (), **how: Any) -> None:
+        if self.trouble is not None:  # what came before is not there
+            raise self.trouble
         try:
             kept = await self._store.write(self.run_id, self.token, rows, **how)
         except ProcessionError as error:
@@ -149,11 +151,15 @@ class Journal:
         self._settled.add(record.path)
         stop = record.stop
         await self.write(
-            self.completion(run, record, record.output) if stop is None else self._stopped(run, record, stop)
+            self.completion(run, record, record.output)
+            if stop is None
+            else self._stopped(run, record, stop, settled=True)
         )
 
-    def _stopped(self, run: RunState, record: Record, stop: Stop) -> JournalRow:
+    def _stopped(self, run: RunState, record: Record, stop: Stop, *, settled: bool = False) -> JournalRow:
         data = stop_data(record, stop) | self._state(run, record)
+        if settled:
+            data["settled"] = True
         if isinstance(stop, Bailed):
             where = f"what {record.kind} {record.id!r} bails with"
             data |= encode_value(untyped(), stop.value, None, where=where, path=record.path)
@@ -239,6 +245,16 @@ class Journal:
                 if not suspended or stop.path == record.path or record.path in run.settled:
                     rows.append(self._stopped(run, record, stop))
         return rows
+
+    def given_up(self, records: Mapping[str, Record]) -> list[JournalRow]:
+        """
+        Return the rows of what waits, in a run that is cancelled while it does.
+        """
+        return [
+            self.row(STOPPED, path, record.attempt, stop_data(record, Cancelled(path, "the run was cancelled")))
+            for path, record in records.items()
+            if isinstance(record.stop, Suspended) and record.stop.path == path
+        ]
 
     def _question(self, record: Record, stop: Suspended) -> JournalRow:
         step = record.node.step if isinstance(record.node, Leaf) else None

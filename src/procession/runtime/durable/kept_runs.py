@@ -11,9 +11,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from procession.errors import DefinitionError, GraphChanged, ResumeError, RunAlreadyClaimed, TargetError
+from procession.errors import (
+    DefinitionError,
+    GraphChanged,
+    ProcessionError,
+    ResumeError,
+    RunAlreadyClaimed,
+    RunNotFound,
+    StoreError,
+    TargetError,
+)
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.events import WorkflowEvent
+from procession.runtime.observability.logging import log_unread
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.walk import plan_of
@@ -164,18 +174,25 @@ class KeptRuns(ABC):
         """
         Restart every run that lost its process and whose workflow is known here, one after the other.
 
-        Runs that somebody holds, or whose workflow has changed, stay as they are.
+        Runs that somebody holds, whose workflow has changed, or that cannot be read by it, stay as they are: the last is
+        logged.  Raises ``StoreError`` where the store cannot be used.
         """
-        ended: list[RunResult[Any]] = []
+        found: list[str] = []
+        going_on: tuple[RunStatus] = ("running",)
         last: str | None = None
-        while page := await self._keeper.store.runs(status=("running", "pending"), after=last):
+        while page := await self._keeper.store.runs(kind="workflow", status=going_on, after=last):
             last = page[-1].run_id
-            for row in page:
-                if row.kind == "workflow" and not row.claimed and self._known(row.owner) is not None:
-                    try:
-                        ended.append(await self.restart(row.run_id))
-                    except (RunAlreadyClaimed, GraphChanged, ResumeError):
-                        continue
+            found += [row.run_id for row in page if not row.claimed and self._known(row.owner) is not None]
+        ended: list[RunResult[Any]] = []
+        for run_id in reversed(found):  # the oldest first
+            try:
+                ended.append(await self.restart(run_id))
+            except (RunAlreadyClaimed, RunNotFound, GraphChanged, ResumeError):
+                continue
+            except StoreError:
+                raise
+            except ProcessionError as error:
+                log_unread(run_id, error)
         return ended
 
     async def fork(

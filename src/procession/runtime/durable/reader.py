@@ -14,7 +14,8 @@ from procession.runtime.durable.shapes import codec_for
 from procession.runtime.durable.targets import leaf_at
 from procession.runtime.records import StepsView
 from procession.steps.codec import codec_of
-from procession.storage.base import JournalRow, RunRow, RunStatus
+from procession.steps.result import Suspended
+from procession.storage.base import FINAL, JournalRow, RunRow, RunStatus
 from procession.workflows.plan import Plan
 
 __all__ = ["RunStateReader", "Waiting"]
@@ -124,7 +125,7 @@ class RunStateReader:
         The steps that wait for an answer.
         """
         found: list[Waiting] = []
-        for path, stop in self._history.open.items():
+        for path, stop in self._open().items():
             leaf = leaf_at(self._plan, path) if self._plan is not None else None
             payload = stop.payload
             if leaf is not None:
@@ -138,7 +139,10 @@ class RunStateReader:
         """
         The paths of the steps that wait, by label.
         """
-        return {stop.label: path for path, stop in self._history.open.items() if stop.label is not None}
+        return {stop.label: path for path, stop in self._open().items() if stop.label is not None}
+
+    def _open(self) -> Mapping[str, Suspended]:
+        return {} if self.row.status in FINAL else self._history.open  # nothing waits any more in what has ended
 
     def output_of(self, step: str) -> Any:
         """

@@ -18,7 +18,7 @@ from procession.errors import ProcessionError
 from procession.runtime.records import Record
 from procession.steps.result import Blocked, Failed, Stop
 
-__all__ = ["log_stop", "step_log"]
+__all__ = ["log_stop", "log_unread", "step_log"]
 
 Say: TypeAlias = Callable[..., Any]
 
@@ -62,6 +62,14 @@ def _place(run_id: str, record: Record) -> dict[str, Any]:
     step: Any = getattr(record.node, "step", None)
     processor = getattr(step.owner, "id", None) if step is not None and step.kind == "processor" else None
     return {"run_id": run_id, "step": record.path, "processor": processor, "attempt": record.attempt}
+
+
+def log_unread(run_id: str, error: ProcessionError) -> None:
+    """
+    Log that a run could not be taken up, as a warning.
+    """
+    if _wanted(logging.WARNING):
+        _say(logging.WARNING, "run not recovered", run_id=run_id, error=type(error).__name__, code=error.code)
 
 
 def log_stop(run_id: str, record: Record, stop: Stop) -> None:
