@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.processors.kit import at, texts
 from tests.processors.test_graph_merges import ACTS, SAID, SECRETS
@@ -137,6 +137,7 @@ async def end_of(pipe: Pipe, seed: int, store: JournalStore | None) -> RunResult
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=settings.default.max_examples // 3 if settings.default else 30)
 @given(pipe=pipes(), seed=st.integers(0, 10_000), kept=st.booleans())
 def test_what_was_hidden_stays_hidden(backend: str, pipe: Pipe, seed: int, kept: bool) -> None:
     """Where a run goes on to its end, its messages hold nothing that a processor that did its work has hidden."""

@@ -135,6 +135,15 @@ async def test_an_item_that_failed_has_done_so(store: JournalStore | None) -> No
     assert began == ["waits"]
 
 
+async def test_a_failure_keeps_its_name(store: JournalStore | None) -> None:
+    """A failure that is no exception of the step's own, such as a wrong value, is told as what it was."""
+    inner = create_workflow("inner").foreach(counts()).commit()
+    each = create_workflow("each").foreach(inner, on_error="collect").commit()
+    output, _ = await answered(create_workflow("w").parallel([each, asks()]).commit(), store, [1])
+    (failed,) = output["each"]
+    assert (failed.type, failed.path) == ("SchemaError", "each/inner[0]/count")
+
+
 async def test_collected_failures_are_kept_beside_typed_outputs() -> None:
     """A run whose output holds failures is kept whatever type the step's outputs have."""
 

@@ -4,7 +4,7 @@ Played: described workflows run under schedules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -20,7 +20,7 @@ from procession.runtime.run import Run, RunResult
 from procession.runtime.runtime import Runtime
 from procession.workflows.workflow import Workflow
 
-__all__ = ["Seen", "allowed", "played", "watched"]
+__all__ = ["Seen", "allowed", "beside", "played", "watched"]
 
 
 def allowed(graph: Flow | Graph, value: int, answers: Mapping[str, list[Any]] | None = None) -> list[World]:
@@ -57,5 +57,27 @@ def watched(
             await made.start(value)
         result = await made.result()
         return seen(made, result, here), result, [event async for event in made.events()]
+
+    return play(backend, main, seed)
+
+
+def beside(
+    backend: str, workflow: Workflow[Any, Any], values: Sequence[int], seed: int
+) -> list[tuple[Seen, Run[Any, Any]]]:
+    """Run *workflow* on each of *values* at the same time, in one runtime, and return what came of each."""
+
+    async def main() -> list[tuple[Seen, Run[Any, Any]]]:
+        runtime = Runtime()
+        plays = [Play(seed + number) for number in range(len(values))]
+        runs = [runtime.create_run(workflow) for _ in values]
+
+        async def run(number: int) -> None:
+            PLAY.set(plays[number])
+            await runs[number].start(values[number])
+
+        async with anyio.create_task_group() as group:
+            for number in range(len(values)):
+                group.start_soon(run, number)
+        return [(seen(run, await run.result(), plays[number]), run) for number, run in enumerate(runs)]
 
     return play(backend, main, seed)

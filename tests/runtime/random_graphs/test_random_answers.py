@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.random_graphs.build import PLAY, Play, built, seen
 from tests.runtime.random_graphs.clocks import BACKENDS, play
@@ -67,6 +67,7 @@ async def answered(graph: Flow | Graph, value: int, seed: int, store: JournalSto
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@settings(max_examples=settings.default.max_examples // 3 if settings.default else 30)
 @given(
     graph=ANY, value=st.integers(0, 3), seed=st.integers(0, 10_000), kept=st.sampled_from(["late", "eager", "moves"])
 )

@@ -8,16 +8,19 @@ from typing import Any
 
 import anyio.lowlevel
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.runtime.random_graphs.build import Play, built
 from tests.runtime.random_graphs.clocks import BACKENDS
 from tests.runtime.random_graphs.compared import check, outcome
 from tests.runtime.random_graphs.described import Flow, Graph
 from tests.runtime.random_graphs.draws import graphs, workflows
-from tests.runtime.random_graphs.played import allowed, played, watched
+from tests.runtime.random_graphs.played import allowed, beside, played, watched
 
 from procession.runtime.run import Run
+
+FEW = settings(max_examples=settings.default.max_examples // 3 if settings.default else 30)
+"""So many examples keep the time of the whole short."""
 
 SCHEDULES = 3
 """Under so many schedules each workflow is run."""
@@ -39,6 +42,7 @@ def agree(backend: str, graph: Flow | Graph, value: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=workflows(), value=VALUES, seed=SEEDS)
 def test_workflows_agree_with_the_oracle(backend: str, graph: Flow | Graph, value: int, seed: int) -> None:
     """Status, output, what decided, records, state and how often steps began are what the oracle allows."""
@@ -46,6 +50,7 @@ def test_workflows_agree_with_the_oracle(backend: str, graph: Flow | Graph, valu
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=graphs(), value=VALUES, seed=SEEDS)
 def test_graphs_agree_with_the_oracle(backend: str, graph: Graph, value: int, seed: int) -> None:
     """The same holds for steps that wait for each other, in whatever order they were written down."""
@@ -53,6 +58,7 @@ def test_graphs_agree_with_the_oracle(backend: str, graph: Graph, value: int, se
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=ANY, value=VALUES, seed=SEEDS)
 def test_questions_agree_with_the_oracle(backend: str, graph: Flow | Graph, value: int, seed: int) -> None:
     """A step that asks lets the steps beside it finish; what any of them ends in comes before the question."""
@@ -60,6 +66,7 @@ def test_questions_agree_with_the_oracle(backend: str, graph: Flow | Graph, valu
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=ANY, value=VALUES, seed=SEEDS)
 def test_what_is_shown_to_nobody_ends_alike(backend: str, graph: Flow | Graph, value: int, seed: int) -> None:
     """Where what goes well is not recorded, status, output and what decided are the same."""
@@ -69,6 +76,7 @@ def test_what_is_shown_to_nobody_ends_alike(backend: str, graph: Flow | Graph, v
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=ANY, value=VALUES, seed=SEEDS, turns=st.integers(0, 40))
 def test_cancelled_at_any_moment(backend: str, graph: Flow | Graph, value: int, seed: int, turns: int) -> None:
     """A run that is cancelled has done some of what it would have done, nothing else, and nothing of it goes on."""
@@ -97,20 +105,21 @@ ENDS = {
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@FEW
 @given(graph=ANY, value=VALUES, seed=SEEDS, turns=st.one_of(st.none(), st.integers(0, 40)))
 def test_events_tell_what_the_records_say(
     backend: str, graph: Flow | Graph, value: int, seed: int, turns: int | None
 ) -> None:
     """Events are numbered without gaps; each node ends once, as its record says, and within what contains it."""
 
-    async def beside(run: Run[Any, Any], play: Play) -> None:
+    async def cancel(run: Run[Any, Any], play: Play) -> None:
         for _ in range(turns or 0):
             await anyio.lowlevel.checkpoint()
         if turns is not None:
             run.cancel()
 
     allowed(graph, value)
-    _, result, events = watched(backend, built(graph), value, seed, beside)
+    _, result, events = watched(backend, built(graph), value, seed, cancel)
     assert [event.seq for event in events] == list(range(len(events)))
     assert [event.terminal for event in events] == [False] * (len(events) - 1) + [True]
     spans: dict[str, list[int]] = {}
@@ -129,3 +138,20 @@ def test_events_tell_what_the_records_say(
             assert around[0] < span[0], path
             assert span[-1] < around[-1], path
     assert all(result.steps[path].kind == "branch" for path in spans)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@FEW
+@given(graph=ANY, values=st.tuples(VALUES, VALUES), seed=SEEDS)
+def test_two_runs_at_the_same_time(backend: str, graph: Flow | Graph, values: tuple[int, int], seed: int) -> None:
+    """Two runs of one workflow beside each other end as each does alone, and share nothing that changes."""
+    worlds = [allowed(graph, value) for value in values]
+    found = beside(backend, built(graph), values, seed)
+    for (saw, _), value, world in zip(found, values, worlds, strict=True):
+        check(graph, saw, world, f"{backend}, seed {seed}, value {value} of {values}")
+    (_, one), (_, other) = found
+    for name in ("broadcast", "memos", "records", "request_context", "scope", "settled", "shared"):
+        first, second = getattr(one.state, name), getattr(other.state, name)
+        assert first is not second or first is None, name
+    for path, record in one.steps.items():
+        assert record is not other.steps.get(path)

@@ -197,8 +197,8 @@ def stop_data(record: Record, stop: Stop) -> dict[str, Any]:
         case Failed():
             data["error"] = error_data(stop.error)
             cause = stop.error.__cause__
-            if isinstance(stop.error, StepError) and isinstance(cause, Exception):
-                data["cause"] = error_data(cause)
+            wrapped = isinstance(stop.error, StepError) and isinstance(cause, Exception)
+            data["cause"] = error_data(cause if wrapped and cause is not None else stop.error)
         case Blocked():
             info = stop.tripwire
             data["tripwire"] = {
