@@ -168,8 +168,31 @@ async def answer_run(
 ) -> Run[Any, Any]:
     """
     Give a suspended run its answer, in the journal, and return the run that goes on.
+
+    Answers that are given here at the same time to several steps of a run go in one after the other.
     """
-    await _until_suspended(ledger, run_id, step, label)
+    turn = ledger.turns.setdefault(run_id, anyio.Lock())
+    try:
+        while True:
+            await _until_suspended(ledger, run_id, step, label)
+            async with turn:
+                if run_id not in ledger.live:
+                    return await _answer(ledger, run_id, answer, revive, definition, step, label, accept_changes)
+    finally:
+        if not turn.statistics().tasks_waiting and not turn.locked():
+            ledger.turns.pop(run_id, None)
+
+
+async def _answer(
+    ledger: Ledger,
+    run_id: str,
+    answer: Any,
+    revive: Revive,
+    definition: Callable[[str], Any],
+    step: str | None,
+    label: str | None,
+    accept_changes: Collection[str],
+) -> Run[Any, Any]:
     taken = await take(ledger, run_id, _SUSPENDED, "resumed")
     try:
         workflow = definition(taken.row.owner)

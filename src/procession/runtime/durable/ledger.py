@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Protocol
 
+import anyio
+
 from procession.runtime.events import WorkflowEvent
 from procession.runtime.state import RunState
 from procession.steps.own_task import OwnTask
@@ -59,13 +61,15 @@ class Ledger:
     What is known of runs.  With *eager* every run is written down as it goes; else only what is suspended is kept.
     """
 
-    __slots__ = ("closing", "eager", "graphs", "holders", "live", "store")
+    __slots__ = ("closing", "eager", "graphs", "holders", "live", "store", "turns")
 
     def __init__(self, store: JournalStore, *, eager: bool) -> None:
         self.store = store
         self.eager = eager
         self.live: dict[str, Kept] = {}
         """The runs that go on in this process, by id."""
+        self.turns: dict[str, anyio.Lock] = {}
+        """Who gives a run an answer here waits for whoever does so at this moment."""
         self.closing = False
         """Whether the runtime is being closed: what is cancelled now can be taken up again elsewhere."""
         self.graphs: set[str] = set()
