@@ -36,6 +36,7 @@ async def answered(graph: Flow | Graph, value: int, seed: int, store: JournalSto
     outputs: dict[str, str] = {}
     runtime, workflow = Runtime(store), built(graph)
     waiting: list[str] = []
+    containers: dict[str, tuple[str, str]] = {}
     while True:
         here = Play(seed)
         PLAY.set(here)
@@ -55,6 +56,7 @@ async def answered(graph: Flow | Graph, value: int, seed: int, store: JournalSto
             async with runtime.resume_stream("r", answer, workflow=workflow, **which) as run:
                 result = await run.result()
         found = seen(run, result, here)
+        found.records = {**containers, **found.records}
         where = f"seed {seed}, value {value}, answers {answers}"
         check(graph, found, allowed(graph, value, answers), where, before=before)
         for path, (status, output) in found.records.items():
@@ -63,6 +65,12 @@ async def answered(graph: Flow | Graph, value: int, seed: int, store: JournalSto
         if result.status != "suspended":
             break
         waiting = sorted(result.suspended)
+        # Of a workflow that is passed by as a whole, the containers inside have no records in the next part.
+        containers = {
+            path: found.records[path]
+            for path, record in result.steps.items()
+            if record.kind in ("foreach", "loop", "workflow") and record.status != "suspended"
+        }
         before = {path for path, record in result.steps.items() if record.kind == "step"}
 
 
