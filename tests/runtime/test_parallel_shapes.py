@@ -35,7 +35,7 @@ async def test_branches_in_flight_are_limited() -> None:
     result = await run(create_workflow("w").parallel(steps, concurrency=7).commit())
     assert list(result.output) == [step.id for step in steps]
     assert most == 7
-    with pytest.raises(DefinitionError, match="concurrency 0"):
+    with pytest.raises(DefinitionError, match="concurrency=0"):
         create_workflow("w").parallel(steps, concurrency=0)
 
 

@@ -132,7 +132,7 @@ def test_dependencies_are_ids_or_steps() -> None:
 
 def test_numbers_that_make_no_sense_are_refused() -> None:
     """A foreach of none at once, and a loop of no iteration, are errors where they are written."""
-    with pytest.raises(DefinitionError, match="concurrency 0"):
+    with pytest.raises(DefinitionError, match="concurrency=0"):
         create_workflow("w").foreach(one, concurrency=0)
     with pytest.raises(DefinitionError, match="max_iterations=0"):
         create_workflow("w", int).do_while(one, lambda n: True, max_iterations=0)

@@ -183,7 +183,9 @@ def _stop_of(run: RunState, record: Record, error: BaseException | None) -> Stop
 def _wrapped(record: Record, error: BaseException) -> Exception:
     if isinstance(error, ProcessionError):
         return error
-    made = StepError(f"{record.kind} {record.id!r} raised {type(error).__name__}: {error}", path=record.path)
+    made = StepError(
+        f"{record.kind} {record.path or record.id!r} raised {type(error).__name__}: {error}", path=record.path
+    )
     made.__cause__ = error
     return made
 

@@ -5,6 +5,7 @@ Runtime: the one object that runs things, and two doors for those who need none 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -74,11 +75,16 @@ class Runtime(KeptRuns):
         """
         Make a runtime; *store* is where runs are kept.  By default only suspended ones are, in memory.
 
-        Raises ``DefinitionError`` for times and limits that cannot be.
+        Raises ``DefinitionError`` for times and limits that cannot be, and for the name of a file instead of a store.
         """
         for name, value, least in (("grace", grace, 0), ("background_limit", background_limit, 1), ("drain", drain, 0)):
             if value < least:
                 raise DefinitionError(f"Runtime has {name}={value!r}", hint=f"it is {least} or more")
+        if isinstance(store, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DefinitionError(
+                f"Runtime is given {str(store)!r} as its store",
+                hint=f"Runtime(SQLiteJournal({str(store)!r})), from procession.storage.sqlite.journal",
+            )
         self.store: JournalStore = store if store is not None else InMemoryJournal()
         """Where runs are kept."""
         self._keeper = Keeper(self.store, eager=store is not None)

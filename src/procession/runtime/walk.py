@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from procession.errors import ConditionError, NoArmMatched
+from procession.errors import ConditionError, DefinitionError, NoArmMatched
 from procession.runtime.context import Context
 from procession.runtime.deadline import within
 from procession.runtime.executor import conclude, fail, perform
@@ -161,12 +161,16 @@ def plan_of(definition: Any, only: frozenset[str] | None) -> Plan:
     """
     Return the plan of anything that has ``as_step()``.
 
-    Raises ``DefinitionError`` for a workflow that is not committed.
+    Raises ``DefinitionError`` for a workflow that is not committed, and for what is neither workflow nor step.
     """
     plans = getattr(definition, "plans", None)
     if plans is not None:
         found: Plan | None = plans.get(only)
         return found if found is not None else plan_for(definition, only)
+    if not hasattr(definition, "as_step"):
+        raise DefinitionError(
+            f"{definition!r} cannot be run", hint="give a workflow or a step: @step makes one of a function"
+        )
     step: Step[Any, Any] = definition.as_step()
     if step.inline is None and step.execute is None and step.body is not None:
         body: Any = step.body

@@ -10,7 +10,7 @@ from procession.errors import DefinitionError
 from procession.messages.value import Value
 from procession.steps.times import wrong_time
 
-__all__ = ["RetryPolicy"]
+__all__ = ["RetryPolicy", "check_retry"]
 
 
 class RetryPolicy(Value):
@@ -55,3 +55,12 @@ class RetryPolicy(Value):
             spread = 1.0 + self.jitter * (2.0 * random.random() - 1.0) if random is not None else 1.0
             yield min(delay, self.max_delay) * spread
             delay *= self.factor
+
+
+def check_retry(what: str, retry: object) -> None:
+    """
+    Raise ``DefinitionError`` where *retry* is neither ``None`` nor a policy.
+    """
+    if retry is not None and not isinstance(retry, RetryPolicy):
+        number = retry if isinstance(retry, int) and not isinstance(retry, bool) and retry > 0 else 3
+        raise DefinitionError(f"{what} has retry={retry!r}", hint=f"give a policy: retry=RetryPolicy({number})")

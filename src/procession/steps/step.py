@@ -16,7 +16,7 @@ from procession.messages.chunks import Chunk
 from procession.messages.shapes import yields
 from procession.messages.value import Value
 from procession.steps.request_context import RequestContext
-from procession.steps.retry import RetryPolicy
+from procession.steps.retry import RetryPolicy, check_retry
 from procession.steps.scope import RequestScope
 from procession.steps.times import check_timeout
 
@@ -258,9 +258,13 @@ def as_step(thing: SupportsStep[Any, Any] | Callable[..., Any]) -> Step[Any, Any
         return made
     if inspect.isfunction(thing) and thing.__name__ != "<lambda>":
         return step(thing)
+    is_lambda = inspect.isfunction(thing)
     raise DefinitionError(
-        f"{thing!r} cannot stand in a workflow",
-        hint="give a function with a name, or something that has as_step(): a step, a workflow, a processor, a tool",
+        "a lambda cannot stand in a workflow as a step: it has no name"
+        if is_lambda
+        else f"{thing!r} cannot stand in a workflow",
+        hint="give a function with a name, or something that has as_step(): a step, a workflow, a processor, a tool"
+        + ("; .map(lambda value: ...) takes a lambda" if is_lambda else ""),
     )
 
 
@@ -320,6 +324,7 @@ def _make_step(function: Callable[..., Any], **options: Any) -> Step[Any, Any]:
         )
     for name in ("timeout", "total_timeout"):
         check_timeout(f"step {options.get('id') or function.__name__!r}", name, options.get(name))
+    check_retry(f"step {options.get('id') or function.__name__!r}", options.get("retry"))
     input_type, output_type = context_types(function)
     code = getattr(function, "__code__", None)
     description = options.pop("description", None)

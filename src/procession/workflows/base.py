@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
-from procession.steps.retry import RetryPolicy
+from procession.steps.retry import RetryPolicy, check_retry
 from procession.steps.state_type import state_type_of
 from procession.steps.step import Step
 from procession.steps.times import check_timeout
@@ -16,6 +16,7 @@ from procession.workflows.caller import caller
 from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import Node
+from procession.workflows.options import check_choice, check_functions
 from procession.workflows.plan import Plan
 from procession.workflows.validate import inspect_workflow
 
@@ -48,7 +49,13 @@ class WorkflowBase(Generic[In, Out]):
         reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
         state_type: Any = None, source: str | None = None, output_type: Any = None,
     ) -> None:  # fmt: skip
-        check_timeout(f"workflow {id!r}", "timeout", timeout)
+        what = f"workflow {id!r}"
+        if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DefinitionError(f"{what} has an id of type {type(id).__name__}", hint='create_workflow("orders")')
+        check_choice(what, "kind", kind, WorkflowKind)
+        check_timeout(what, "timeout", timeout)
+        check_retry(what, retry)
+        check_functions(what, "reducers", reducers)
         self.id = id
         self.input_type = input_type
         self.output_type = output_type

@@ -8,14 +8,17 @@ from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from procession.errors import DefinitionError
+from procession.messages.shapes import is_sequence
 from procession.messages.value import Value
 from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, SupportsStep, as_step
+from procession.workflows.options import check_choice, check_count, check_merge
 from procession.workflows.sources import Fields
 
 __all__ = [
-    "Arm", "ArmNode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError",
-    "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "pick", "step_node",
+    "Arm", "ArmNode", "BranchMode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError", "OnNoMatch",
+    "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "arm_of", "pick", "step_node",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -27,6 +30,8 @@ Waiting: TypeAlias = Literal["cancel", "wait"]
 """What happens to the siblings of a branch that blocked or failed."""
 
 OnError: TypeAlias = Literal["fail_fast", "collect"]
+BranchMode: TypeAlias = Literal["all", "first"]
+OnNoMatch: TypeAlias = Literal["error", "skip"]
 """What an item that fails is to a ``foreach``: its end, or a value in the list."""
 
 
@@ -94,6 +99,13 @@ def arm(
     return Arm(thing, when, frozenset(on) if on is not None else None)
 
 
+def arm_of(pair: Any) -> Arm:
+    """
+    Return the arm of a pair of a condition and a step; of anything else one without a condition.
+    """
+    return Arm(pair[1], pair[0]) if is_sequence(pair) and len(pair) == 2 else Arm(pair)
+
+
 def step_node(thing: Any, place: tuple[str, int]) -> StepNode:
     """
     Return the node of anything that can stand in a workflow, or of an :class:`Arm`.
@@ -127,6 +139,17 @@ class ParallelNode(Node):
     concurrency: int | None = None
     """How many of them run at the same time; ``None`` for all."""
 
+    def __post_init__(self) -> None:
+        """
+        Refuse options that are none.
+        """
+        what = f"parallel {self.id!r}"
+        check_merge(what, self.merge)
+        check_choice(what, "on_block", self.on_block, Waiting)
+        check_choice(what, "on_failure", self.on_failure, Waiting)
+        if self.concurrency is not None:
+            check_count(what, "concurrency", self.concurrency)
+
     @property
     def children(self) -> tuple[StepNode, ...]:
         """
@@ -143,9 +166,18 @@ class BranchNode(Node):
     kind: ClassVar[str] = "branch"
     arms: tuple[ArmNode, ...]
     default: StepNode | None = None
-    mode: Literal["all", "first"] = "all"
-    on_no_match: Literal["error", "skip"] = "error"
+    mode: BranchMode = "all"
+    on_no_match: OnNoMatch = "error"
     merge: MergePolicy = "strictest"
+
+    def __post_init__(self) -> None:
+        """
+        Refuse options that are none.
+        """
+        what = f"branch {self.id!r}"
+        check_merge(what, self.merge)
+        check_choice(what, "mode", self.mode, BranchMode)
+        check_choice(what, "on_no_match", self.on_no_match, OnNoMatch)
 
     @property
     def children(self) -> tuple[StepNode, ...]:
@@ -195,6 +227,15 @@ class ForeachNode(Node):
     concurrency: int | Callable[[Any], int] = 1
     on_error: OnError = "fail_fast"
 
+    def __post_init__(self) -> None:
+        """
+        Refuse options that are none.
+        """
+        what = f"foreach {self.id!r}"
+        check_choice(what, "on_error", self.on_error, OnError)
+        if not callable(self.concurrency):
+            check_count(what, "concurrency", self.concurrency)
+
     @property
     def children(self) -> tuple[StepNode, ...]:
         """
@@ -213,6 +254,15 @@ class LoopNode(Node):
     condition: Callable[[Any], Any]
     until: bool = False
     max_iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        """
+        Refuse a cap that is none, and what is no condition.
+        """
+        if self.max_iterations is not None:
+            check_count(f"loop {self.id!r}", "max_iterations", self.max_iterations)
+        if not callable(self.condition):  # pyright: ignore[reportUnnecessaryComparison]
+            raise DefinitionError(f"loop {self.id!r} has no condition", hint="give a function of the loop's output")
 
     @property
     def children(self) -> tuple[StepNode, ...]:

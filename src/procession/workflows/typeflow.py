@@ -6,14 +6,24 @@ from __future__ import annotations
 
 import types
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from inspect import isclass, signature
+from inspect import isclass, isfunction, signature
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_type_hints
 
 from procession.workflows.structures import bare, origin_of
 
 __all__ = [
-    "UNIONS", "Either", "Outputs", "Type", "either", "function_types", "is_forked", "is_unknown", "item_type", "list_of",
+    "Either",
+    "Outputs",
+    "Type",
+    "UNIONS",
+    "either",
+    "function_types",
+    "is_forked",
+    "is_unknown",
+    "item_type",
+    "list_of",
     "name_of",
+    "takes_one",
 ]  # fmt: skip
 
 UNIONS = (Union, types.UnionType)
@@ -124,6 +134,23 @@ def function_types(function: Callable[..., Any]) -> tuple[Type, Type]:
     except Exception:  # a name that exists only for the type checker
         return None, None
     return hints.get(first) if first is not None else None, _awaited(hints.get("return"))
+
+
+def takes_one(function: Callable[..., Any]) -> bool:
+    """
+    Return whether a function can be called with one argument, as far as its signature tells.
+    """
+    if isfunction(function):
+        code = function.__code__
+        if code.co_argcount == 1 and not code.co_kwonlyargcount:
+            return True
+    try:
+        signature(function, follow_wrapped=False).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a builtin that does not tell
+        return True
+    return True
 
 
 def _awaited(result: Type) -> Type:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, Finding
 from procession.messages.shapes import is_form
@@ -33,8 +33,10 @@ from procession.workflows.nodes import (
     SleepUntilNode,
     StepNode,
     Waiting,
+    arm_of,
     step_node,
 )
+from procession.workflows.options import listed
 from procession.workflows.sources import Source, fields_of
 from procession.workflows.validate import find
 
@@ -106,10 +108,8 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         told to ``"wait"``.  With *concurrency* so many run at once, and the next as soon as one of them is done.
         """
         place = caller()
-        arms = tuple(step_node(each, place) for each in steps)
         made = id or self._name("parallel")
-        if concurrency is not None and concurrency < 1:
-            raise DefinitionError(f"parallel {made!r} has concurrency {concurrency}", hint="it needs at least 1")
+        arms = tuple(step_node(each, place) for each in listed(f"parallel {made!r}", steps, ".parallel([a, b])"))
         return self._fluent(ParallelNode(made, place, arms, merge, on_block, on_failure, concurrency))
 
     @overload
@@ -141,9 +141,10 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         runs; without one that is an error, or the value passes through with ``on_no_match="skip"``.
         """
         place = caller()
+        name = id or self._name("branch")
         made: list[ArmNode] = []
-        for each in arms:
-            spec = each if isinstance(each, Arm) else Arm(each[1], each[0])
+        for each in listed(f"branch {name!r}", arms, ".branch([(condition, step), ...])"):
+            spec = each if isinstance(each, Arm) else arm_of(each)
             if not callable(spec.when):
                 raise DefinitionError(
                     f"an arm of a branch in workflow {self.id!r} has no condition",
@@ -151,7 +152,7 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
                 )
             made.append(ArmNode(spec.when, step_node(spec, place)))
         otherwise = step_node(default, place) if default is not None else None
-        node = BranchNode(id or self._name("branch"), place, tuple(made), otherwise, mode, on_no_match, merge)
+        node = BranchNode(name, place, tuple(made), otherwise, mode, on_no_match, merge)
         return self._fluent(node)
 
     @overload
@@ -208,10 +209,6 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         """
         place = caller()
         body = step_node(step, place)
-        if not callable(concurrency) and concurrency < 1:
-            raise DefinitionError(f"foreach {body.id!r} has concurrency {concurrency}", hint="it needs at least 1")
-        if on_error not in get_args(OnError):
-            raise DefinitionError(f"foreach {body.id!r} has on_error={on_error!r}", hint="fail_fast or collect")
         return self._fluent(ForeachNode(body.id, place, body, concurrency, on_error))
 
     def do_while(
@@ -292,8 +289,6 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         self, step: Thing, condition: Condition[Any], until: bool, most: int | None, place: tuple[str, int]
     ) -> Workflow[In, Any]:
         body = step_node(step, place)
-        if most is not None and most < 1:
-            raise DefinitionError(f"loop {body.id!r} has max_iterations={most}", hint="it needs at least 1")
         return self._fluent(LoopNode(body.id, place, body, condition, until, most))
 
 

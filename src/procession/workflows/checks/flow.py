@@ -42,6 +42,7 @@ from procession.workflows.typeflow import (
     item_type,
     list_of,
     name_of,
+    takes_one,
 )
 
 __all__ = ["check_flow"]
@@ -232,6 +233,10 @@ class _Flow:
         if not callable(function):
             return None
         called: Callable[..., Any] = function
+        if not takes_one(called):
+            message = f"the {what} of {node.id!r} cannot be called with the value alone"
+            self.finder.say(code, message, node, "it takes one argument: lambda value: ...")
+            return None
         wanted, made = function_types(called)
         reason = misfit(current, wanted)
         if reason is not None:
