@@ -227,11 +227,12 @@ async def test_a_processor_cannot_ask() -> None:
 
 
 async def test_an_agent_in_a_workflow_does_not_pass_for_done() -> None:
-    """An agent that waits for an answer fails the workflow that it stands in, with the run's id to resume it by."""
+    """An agent that waits for an answer suspends the workflow that it stands in; whoever asks is told so."""
     agent, _ = asker(asking("?"))
     outer = await run(create_workflow("outer", str).then(agent).commit(), "Hi")
-    assert outer.status == "failed"
-    assert "waits for an answer to call 'c1'" in str(outer.error)
+    assert outer.status == "suspended"
+    with pytest.raises(RunError, match="waits for an answer to asker"):
+        outer.raise_for_status()
 
 
 async def test_raise_for_status_of_a_run_that_waits() -> None:

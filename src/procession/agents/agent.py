@@ -22,7 +22,6 @@ from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
-from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext
 from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
@@ -30,6 +29,7 @@ from procession.workflows.workflow import Workflow
 if TYPE_CHECKING:
     from procession.agents.explanation import Explanation
     from procession.agents.state import LoopState
+    from procession.storage.base import JournalStore
 
 __all__ = ["Agent"]
 
@@ -232,18 +232,24 @@ class Agent(Resuming):
         """
         Return the agent as a step that takes a prompt, or messages, and returns the answer's text.
 
-        A tripwire of the agent blocks the run that contains the step.
+        A tripwire of the agent blocks the run that contains the step.  Where the agent is suspended the run is, too:
+        what it asks is the step's question, and ``runtime.resume(run_id, answers, step=...)`` takes the answers that
+        ``resume`` takes.
         """
-        return Step(id=self.id, execute=self._as_step, kind="agent", output_type=str, owner=self, body=self.workflow)
+        return Step(
+            id=self.id, execute=self._as_step, kind="agent", output_type=str, owner=self, body=self.workflow,
+            abandon=self._abandon,
+        )  # fmt: skip
 
     async def _as_step(self, ctx: StepContext[Any]) -> str:
-        from procession.agents.sub_run import begin_sub_run
+        from procession.agents.agent_step import run_as_step
 
-        result = await begin_sub_run(self, ctx.input, ctx.scope)
-        if result.tripwire is not None:
-            raise Tripwire(result.tripwire)
-        result.raise_for_status()
-        return result.text
+        return await run_as_step(self, ctx)
+
+    async def _abandon(self, key: str, kept: JournalStore | None) -> None:
+        from procession.agents.agent_step import abandon
+
+        await abandon(self, key, kept)
 
     def as_tool(
         self, *, name: str | None = None, description: str | None = None, requires_approval: Approver = False

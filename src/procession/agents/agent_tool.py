@@ -10,11 +10,13 @@ from typing import Any
 from procession.agents.call import Call
 from procession.agents.caller import Caller
 from procession.agents.inner_runs import WAITING, AgentExecute
+from procession.agents.kept_in import kept_in
 from procession.agents.nested_stream import NestedStream
 from procession.agents.output import AgentResult
 from procession.agents.resume import prepare_resumed, waiting_calls
 from procession.agents.snapshot import RESUMED
 from procession.agents.sub_run import begin_sub_run, sub_run
+from procession.agents.suspended_call import asked
 from procession.agents.workflow_tool import tool_name
 from procession.errors import InputError, RunAlreadyClaimed, RunError, TripwireError
 from procession.ids import new_id
@@ -96,8 +98,9 @@ async def _resume(agent: Caller, run_id: str, ctx: ToolContext, nested: NestedSt
 
     def prepared(options: dict[str, Any]) -> Awaitable[Call]:
         return prepare_resumed(
-            agent, run_id, answers, options, emit=nested.emit, streaming=nested.streaming, inside=True
-        )
+            agent, run_id, answers, options, emit=nested.emit, streaming=nested.streaming, inside=True,
+            kept=kept_in(ctx.scope),
+        )  # fmt: skip
 
     try:
         return await nested.read(sub_run(agent.id, ctx.scope, prepared))
@@ -111,17 +114,6 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
     """
     Suspend the call for what the inner run waits for.
     """
-    calls = [
-        {
-            "question_id": call.question_id,
-            "tool_call_id": call.tool_call_id,
-            "tool_name": call.tool_name,
-            "args": call.args,
-            "kind": call.kind,
-            "payload": call.payload,
-            "resume_schema": call.resume_schema,
-        }
-        for call in await waiting_calls(agent, run_id)
-    ]
+    calls = await waiting_calls(agent, run_id, kept_in(ctx.scope))
     ctx.scope.resources.setdefault(WAITING, {})[run_id] = agent
-    ctx.suspend({"agent": agent.id, "run_id": run_id, "calls": calls}, resume_schema=_ANSWERS, label=agent.id)
+    ctx.suspend(asked(agent.id, run_id, calls), resume_schema=_ANSWERS, label=agent.id)

@@ -17,6 +17,7 @@ from procession.agents.errors import own_error
 from procession.agents.guard_outcomes import outcomes_of
 from procession.agents.heed import native_cancels, notice_cancellation
 from procession.agents.inner_runs import WAITING, end_inner_runs
+from procession.agents.kept_in import kept_in, store_of
 from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
@@ -26,13 +27,7 @@ from procession.agents.state import LoopState
 from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_start import watch_for_object
 from procession.agents.turns import in_turn
-from procession.errors import (
-    InputError,
-    ProcessionError,
-    RunCancelled,
-    RunError,
-    TripwireError,
-)
+from procession.errors import InputError, ProcessionError, RunCancelled, RunError, TripwireError
 from procession.ids import new_id
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
@@ -171,7 +166,7 @@ class Call:
         """
         run_id = self.state.scope.run_id
         row = RunRow(run_id=run_id, owner=self.agent.id, data=snapshot, resource_id=self.options.get("resource"))
-        if not await self.agent.runtime.store.add(row):
+        if not await store_of(self.agent, kept_in(self.state.scope)).add(row):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 
     def _driven(self) -> Awaitable[RunResult[Any]]:

@@ -12,14 +12,15 @@ import anyio
 
 from procession.agents.caller import Caller
 from procession.agents.claim import Claim
+from procession.agents.kept_in import kept_in, store_of
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import read_snapshot
 from procession.agents.state import LoopState
 from procession.agents.suspended_call import SuspendedCall
-from procession.storage.base import RunRow
+from procession.storage.base import JournalStore, RunRow
 from procession.tools.tool import Tool
 
-__all__ = ["WAITING", "AgentExecute", "end_inner_runs", "end_waiting", "inner_agent", "note_inner_runs"]
+__all__ = ["WAITING", "AgentExecute", "end_inner_runs", "end_run", "end_waiting", "inner_agent", "note_inner_runs"]
 
 WAITING = "inner_runs"
 """Where a run keeps, among the request's resources, the agents of inner runs that have been suspended, by run id."""
@@ -61,38 +62,39 @@ async def end_inner_runs(state: LoopState, result: AgentResult | None) -> None:
     waiting: Mapping[str, Caller] = state.scope.resources.get(WAITING, {})
     suspended = result.suspended if result is not None and result.status == "suspended" else ()
     wanted = {call.inner_run for call in suspended}
+    kept = kept_in(state.scope)
     for run_id, agent in waiting.items():
         if run_id not in wanted:
             try:
                 with anyio.CancelScope(shield=True):
-                    await _end(agent, run_id)
+                    await end_run(agent, run_id, kept)
             except Exception:
                 continue
 
 
-async def _end(agent: Caller, run_id: str) -> None:
+async def end_run(agent: Caller, run_id: str, kept: JournalStore | None) -> None:
     """
-    End a suspended run of *agent* as aborted, and those inside it; one that is known nowhere, or has ended, is left.
+    End a suspended run of *agent*, and those inside it; one that is known nowhere, or has ended, is left.
 
     Raises ``RunAlreadyClaimed`` where somebody goes on with it.
     """
-    row = await agent.runtime.store.row(run_id)
+    row = await store_of(agent, kept).row(run_id)
     if row is not None and row.status == "suspended":
-        await end_waiting(agent, row)
+        await end_waiting(agent, row, kept)
 
 
-async def end_waiting(agent: Caller, row: RunRow) -> None:
+async def end_waiting(agent: Caller, row: RunRow, kept: JournalStore | None = None) -> None:
     """
-    End the suspended run of *agent* in *row* as aborted, and those inside it.
+    End the suspended run of *agent* in *row* as cancelled, and those inside it.
 
     Raises ``RunAlreadyClaimed`` where somebody goes on with one of them, or has.
     """
-    claim = Claim(agent.runtime.store, row.run_id)
+    claim = Claim(store_of(agent, kept), row.run_id)
     await claim.take(row)
     try:
         for call in read_snapshot(row.data or "")["suspended"]:
             if call.inner_run is not None:
-                await _end(inner_agent(call, agent.tools, agent), call.inner_run)
+                await end_run(inner_agent(call, agent.tools, agent), call.inner_run, kept)
     except BaseException:
         await claim.release()
         raise

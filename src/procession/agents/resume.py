@@ -15,6 +15,7 @@ from procession.agents.call import Call, Emit, prepare
 from procession.agents.caller import Caller
 from procession.agents.claim import Claim
 from procession.agents.inner_runs import end_inner_runs, end_waiting, note_inner_runs
+from procession.agents.kept_in import store_of
 from procession.agents.loop import build_tail
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import INSIDE, read_snapshot, restore, write_snapshot
@@ -22,7 +23,7 @@ from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.toolset import tools_by_name
 from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
-from procession.storage.base import RunRow, RunStatus
+from procession.storage.base import JournalStore, RunRow, RunStatus
 from procession.tools.json_value import json_value
 
 __all__ = ["ResumedCall", "cancel_run", "declined", "only_call", "prepare_resumed", "suspended_calls", "waiting_calls"]
@@ -43,13 +44,15 @@ class ResumedCall(Call):
     The call that goes on with a run; it holds the run's claim.
     """
 
-    __slots__ = ("claim", "given")
+    __slots__ = ("claim", "given", "lasting")
 
     def __init__(self, call: Call, claim: Claim, given: Mapping[str, str]) -> None:
         super().__init__(call.agent, call.state, build_tail(call.agent.id, call.state.pipelines), call.options)
         self.claim = claim
         self.given = given
         """Digests of the answers, by question."""
+        self.lasting = False
+        """Whether the run round it writes down what it has come to before it ends, with ``end``: so no answer is lost."""
         call.state.progress = self.note
 
     async def run(self) -> AgentResult:
@@ -70,7 +73,7 @@ class ResumedCall(Call):
                 group.cancel_scope.cancel()
         except BaseException:  # the task is being cancelled
             with suppress(Exception):
-                await (self._settle("cancelled") if self.has_begun else self.claim.release())
+                await (self._settle("cancelled") if self.has_begun and not self.lasting else self.claim.release())
             raise
         if failure is not None and not self.has_begun:  # it has not had its turn: the run still waits
             await self.claim.release()
@@ -80,11 +83,19 @@ class ResumedCall(Call):
             raise failure or self.claim.failure or self.claim.lost()
         if not self.has_begun:  # another call took its place
             await self.claim.release()
+        elif self.lasting and result.status == "completed":
+            pass
         elif result.status != "suspended":
             await self._settle(_ENDS[result.status])
         else:
             await end_inner_runs(self.state, result)  # of calls that were declined
         return result
+
+    async def end(self) -> None:
+        """
+        Write down that a run that is ``lasting`` has completed.
+        """
+        await self._settle("success")
 
     async def _settle(self, status: RunStatus) -> None:
         """
@@ -127,16 +138,18 @@ async def prepare_resumed(
     emit: Emit | None,
     streaming: bool,
     inside: bool = False,
+    kept: JournalStore | None = None,
 ) -> ResumedCall:
     """
-    Check the answers, claim the run and lay out its state; *inside* says that the run goes on that it stands in.
+    Check the answers, claim the run and lay out its state; *inside* says that the run goes on that it stands in, which
+    may be *kept* in a store of its own.
 
     Raises ``InputError`` for a run that is not known or not this agent's, for answers that do not fit, and where
     something must be given again; ``RunAlreadyClaimed`` where somebody else was first.
     """
-    row, snapshot = await _opened(agent, run_id, given, inside=inside)
+    row, snapshot = await _opened(agent, run_id, given, inside=inside, kept=kept)
     answered, digests = _answered(run_id, snapshot, answers)
-    claim = Claim(agent.runtime.store, run_id)
+    claim = Claim(store_of(agent, kept), run_id)
     await claim.take(row)
     try:
         options = _merged(run_id, snapshot, given)
@@ -155,13 +168,13 @@ async def prepare_resumed(
     return ResumedCall(call, claim, digests)
 
 
-async def waiting_calls(agent: Caller, run_id: str) -> tuple[SuspendedCall, ...]:
+async def waiting_calls(agent: Caller, run_id: str, kept: JournalStore | None = None) -> tuple[SuspendedCall, ...]:
     """
     Return the calls that a suspended run waits for, whoever asks.
 
     Raises ``InputError`` for a run that is not known or not this agent's, ``RunAlreadyClaimed`` for one that has ended.
     """
-    _, snapshot = await _found(agent, run_id)
+    _, snapshot = await _found(agent, run_id, kept)
     found: tuple[SuspendedCall, ...] = snapshot["suspended"]
     return found
 
@@ -217,12 +230,12 @@ def declined(reason: str | None) -> Declined:
 
 
 async def _opened(
-    agent: Caller, run_id: str, given: Mapping[str, Any], *, inside: bool = False
+    agent: Caller, run_id: str, given: Mapping[str, Any], *, inside: bool = False, kept: JournalStore | None = None
 ) -> tuple[RunRow, dict[str, Any]]:
     """
     Return a run that waits, for whoever may answer it.
     """
-    row, snapshot = await _found(agent, run_id)
+    row, snapshot = await _found(agent, run_id, kept)
     _check_owner(run_id, snapshot, given)
     if snapshot["inside"] and not inside:
         raise InputError(
@@ -231,8 +244,8 @@ async def _opened(
     return row, snapshot
 
 
-async def _found(agent: Caller, run_id: str) -> tuple[RunRow, dict[str, Any]]:
-    row = await agent.runtime.store.row(run_id)
+async def _found(agent: Caller, run_id: str, kept: JournalStore | None) -> tuple[RunRow, dict[str, Any]]:
+    row = await store_of(agent, kept).row(run_id)
     if row is None:
         raise _unknown(run_id)
     if row.owner != agent.id:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from procession.messages.value import Value
 from procession.tools.answers import check_answer
+from procession.tools.json_value import json_value
 
-__all__ = ["APPROVAL_SCHEMA", "Declined", "SuspendedCall"]
+__all__ = ["APPROVAL_SCHEMA", "Declined", "SuspendedCall", "asked"]
 
 APPROVAL_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -83,3 +84,23 @@ class SuspendedCall(Value, kw_only=True):
         if self.kind == "suspended":
             return self.replace(answers=(*self.answers, plain))
         return self.replace(approved=True) if plain["approved"] else Declined(plain.get("reason"))
+
+
+def asked(agent_id: str, run_id: str, calls: Sequence[SuspendedCall]) -> dict[str, Any]:
+    """
+    Return the question of a run inside another one, as JSON can say it: which calls of which agent wait.
+    """
+    found = [
+        {
+            "question_id": call.question_id,
+            "tool_call_id": call.tool_call_id,
+            "tool_name": call.tool_name,
+            "args": call.args,
+            "kind": call.kind,
+            "payload": call.payload,
+            "resume_schema": call.resume_schema,
+        }
+        for call in calls
+    ]
+    question: dict[str, Any] = json_value({"agent": agent_id, "run_id": run_id, "calls": found})
+    return question

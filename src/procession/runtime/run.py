@@ -251,7 +251,7 @@ class Run(Generic[In, Out]):
             raise
         finally:
             self._scope = None
-        if keeper is not None and (state.journal is not None or type(output) is Suspended):
+        if keeper is not None and (state.journal is not None or type(output) in STOPS):
             output = await keeper.end(self, output)
         return self._finish(output)
 

@@ -14,6 +14,7 @@ from procession.ids import new_id
 from procession.runtime.background import BackgroundGroup
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.durable.kept_runs import KeptRuns
+from procession.runtime.durable.ledger import KEPT_IN
 from procession.runtime.engine import Engine, LocalEngine
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
@@ -66,6 +67,7 @@ class Runtime(KeptRuns):
         self,
         store: JournalStore | None = None,
         *,
+        eager: bool = True,
         engine: Engine | None = None,
         grace: float = GRACE,
         background_limit: int = 100,
@@ -73,7 +75,8 @@ class Runtime(KeptRuns):
         development: bool = False,
     ) -> None:
         """
-        Make a runtime; *store* is where runs are kept.  By default only suspended ones are, in memory.
+        Make a runtime; *store* is where runs are kept.  By default only suspended ones are, in memory; with
+        ``eager=False`` only suspended ones are kept in *store*, from then on.
 
         Raises ``DefinitionError`` for times and limits that cannot be, and for the name of a file instead of a store.
         """
@@ -87,7 +90,7 @@ class Runtime(KeptRuns):
             )
         self.store: JournalStore = store if store is not None else InMemoryJournal()
         """Where runs are kept."""
-        self._keeper = Keeper(self.store, eager=store is not None)
+        self._keeper = Keeper(self.store, eager=store is not None and eager, given=store is not None)
         self._used: dict[str, Any] = {}
         self.engine: Engine = engine if engine is not None else LocalEngine()
         self.grace = grace
@@ -191,6 +194,7 @@ class Runtime(KeptRuns):
         if durable if durable is not None else not sparse:
             keeper = self._keeper
             self._use(plan.id, workflow)
+            scope.resources[KEPT_IN] = keeper.given
         return Run(
             plan,
             inside,

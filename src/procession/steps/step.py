@@ -226,6 +226,11 @@ class Step(Value, Generic[In_contra, Out_co], kw_only=True):
     """The processor, tool or workflow that this step stands for."""
     source: str | None = None
     """File and line of the definition."""
+    abandon: Callable[[str, Any], Awaitable[None]] | None = None
+    """
+    Ends what waits elsewhere for this step, such as the run of an agent, once the step's own run has ended without its
+    output: given the step's ``idempotency_key``, and the store that the runtime was given, or ``None``.
+    """
 
     def as_step(self) -> Step[In_contra, Out_co]:
         """

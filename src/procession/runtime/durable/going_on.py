@@ -12,6 +12,7 @@ import anyio
 
 from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunNotFound
 from procession.ids import new_id
+from procession.runtime.durable.abandoning import abandon_all
 from procession.runtime.durable.holding import LEASE, graph_of
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.ledger import Kept, Ledger
@@ -259,9 +260,10 @@ async def restart_run(
         raise
 
 
-async def cancel_run(ledger: Ledger, run_id: str) -> bool:
+async def cancel_run(ledger: Ledger, run_id: str, known: Callable[[str], Any]) -> bool:
     """
-    Cancel a run wherever it is; ``False`` where it has ended.
+    Cancel a run wherever it is; ``False`` where it has ended.  What waits for its steps is ended with it where its
+    workflow is *known*.
     """
     live = ledger.live.get(run_id)
     if live is not None:
@@ -283,4 +285,7 @@ async def cancel_run(ledger: Ledger, run_id: str) -> bool:
                 return True
         else:
             await taken.cancel()
+            workflow = known(row.owner)
+            if workflow is not None:
+                await abandon_all(plan_of(workflow, None), run_id, taken.history.records, ledger.given)
             return True

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+
 from procession.runtime.durable.ledger import Kept, Ledger
 from procession.steps.result import Suspended
 
@@ -37,8 +39,13 @@ class Keeper(Ledger):
 
         A run that was *broken off* while its runtime was closed is given back instead, to be taken up again.
         """
-        if run.state.journal is None and type(output) is not Suspended:
-            return output
-        from procession.runtime.durable.holding import end
+        if run.state.journal is not None or type(output) is Suspended:
+            from procession.runtime.durable.holding import end
 
-        return await end(self, run, output, broken_off=broken_off)
+            output = await end(self, run, output, broken_off=broken_off)
+        if type(output) is not Suspended and not (broken_off and self.closing):
+            from procession.runtime.durable.abandoning import abandon_all
+
+            with anyio.CancelScope(shield=True):
+                await abandon_all(run.plan, run.state.run_id, run.state.records, self.given)
+        return output

@@ -235,13 +235,14 @@ class KeptRuns(ABC):
         Cancel a run wherever it is; ``False`` where it has ended.
 
         One that goes on here is told at once; one that goes on in another process hears of it within a second or so; one that
-        waits, or has lost its process, is cancelled in the store.
+        waits, or has lost its process, is cancelled in the store; where its workflow is known here, so are the runs of
+        agents that wait in its steps.
 
         Raises ``RunNotFound``.
         """
         from procession.runtime.durable.going_on import cancel_run
 
-        return await cancel_run(self._keeper, run_id)
+        return await cancel_run(self._keeper, run_id, self._known)
 
     def observe(self, run_id: str) -> AsyncIterator[WorkflowEvent]:
         """

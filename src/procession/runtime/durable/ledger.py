@@ -15,7 +15,13 @@ from procession.steps.own_task import OwnTask
 from procession.storage.base import JournalStore
 from procession.workflows.plan import Plan
 
-__all__ = ["Kept", "Ledger"]
+__all__ = ["KEPT_IN", "Kept", "Ledger"]
+
+KEPT_IN = "kept_in"
+"""
+Where the request of a run that can be resumed names, among its resources, the store that its runtime was given, or
+``None``: what waits inside of the run is kept there, too.
+"""
 
 
 class Kept(Protocol):
@@ -61,11 +67,13 @@ class Ledger:
     What is known of runs.  With *eager* every run is written down as it goes; else only what is suspended is kept.
     """
 
-    __slots__ = ("closing", "eager", "graphs", "holders", "live", "store", "turns")
+    __slots__ = ("closing", "eager", "given", "graphs", "holders", "live", "store", "turns")
 
-    def __init__(self, store: JournalStore, *, eager: bool) -> None:
+    def __init__(self, store: JournalStore, *, eager: bool, given: bool = True) -> None:
         self.store = store
         self.eager = eager
+        self.given = store if given else None
+        """The store, where the runtime was given it."""
         self.live: dict[str, Kept] = {}
         """The runs that go on in this process, by id."""
         self.turns: dict[str, anyio.Lock] = {}
