@@ -198,7 +198,8 @@ async def _answer(
     try:
         workflow = definition(taken.row.owner)
         refuse_change(taken.row, await ledger.store.graph(taken.row.graph_hash), workflow, accept_changes)
-        path = choose(run_id, taken.history.open, step, label)
+        history = taken.history
+        path = choose(run_id, history.open, step, label, records=history.records, labels=history.labels)
         stop = taken.history.open[path]
         tree = answer_tree(answer, leaf_at(plan_of(workflow, None), path), path)
         row = taken.journal.answer(path, stop.number, tree, stop.label)
@@ -220,7 +221,7 @@ async def _until_suspended(ledger: Ledger, run_id: str, step: str | None, label:
     while (live := ledger.live.get(run_id)) is not None:
         open = _open_in(live)
         try:
-            choose(run_id, open, step, label)
+            choose(run_id, open, step, label, records=live.state.records)
         except ResumeError as error:
             if open and step is None and label is None:
                 raise

@@ -52,13 +52,15 @@ class History:
     What the rows of a run say: what a walk goes on from.
     """
 
-    __slots__ = ("answers", "begun", "memos", "next_seq", "records", "state", "uncounted", "waking")
+    __slots__ = ("answers", "begun", "labels", "memos", "next_seq", "records", "state", "uncounted", "waking")
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         """Records by path.  Their outputs are still as the row has them, until the walk comes by."""
         self.answers: dict[str, list[Any]] = {}
         """The answers that each step was given, in order."""
+        self.labels: set[str] = set()
+        """Under which labels answers were given."""
         self.memos: dict[tuple[str, str], Any] = {}
         """What was memoized, by path and key."""
         self.waking: dict[str, float] = {}
@@ -127,6 +129,8 @@ def read_rows(rows: Iterable[JournalRow]) -> History:
                 history.memos[path, data["key"]] = data["out"]
             case "answered":
                 history.answers.setdefault(path, []).append(data["answer"])
+                if data.get("label") is not None:
+                    history.labels.add(data["label"])
             case "sleeping":
                 history.waking[path] = data["until"]
             case _:

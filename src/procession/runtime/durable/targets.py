@@ -5,10 +5,11 @@ Targets: which of the steps that wait is meant, and what its answer must be.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from procession.errors import ResumeError
+from procession.errors import ResumeError, RunAlreadyClaimed
+from procession.runtime.records import Record
 from procession.steps.codec import codec_of
 from procession.steps.result import Suspended
 from procession.steps.schema import schema_of
@@ -17,14 +18,28 @@ from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Neste
 __all__ = ["answer_tree", "choose", "leaf_at", "node_at"]
 
 
-def choose(run_id: str, open: Mapping[str, Suspended], step: str | None, label: str | None) -> str:
+def choose(
+    run_id: str,
+    open: Mapping[str, Suspended],
+    step: str | None,
+    label: str | None,
+    *,
+    records: Mapping[str, Record],
+    labels: Collection[str] = (),
+) -> str:
     """
     Return the path of the step that is meant, among those that wait.
 
-    *step* is its path or its id, *label* what it waits under; with neither there must be one alone.
+    *step* is its path or its id, *label* what it waits under; with neither there must be one alone.  *records* are those
+    of the run, *labels* under which an answer was given.
 
-    Raises ``ResumeError``, naming what waits.
+    Raises ``RunAlreadyClaimed`` where what is meant has its answer, ``ResumeError``, naming what waits, where it is
+    something else.
     """
+    if step is not None and label is None and step not in open and _is_step(records.get(step)):
+        raise RunAlreadyClaimed(f"run {run_id}: {step!r} waits for no answer any more")
+    if label is not None and label in labels and not any(stop.label == label for stop in open.values()):
+        raise RunAlreadyClaimed(f"run {run_id}: the question under the label {label!r} has been answered")
     waiting = tuple(f"{path} (label {stop.label!r})" if stop.label else path for path, stop in open.items())
     if label is not None:
         found = [path for path, stop in open.items() if stop.label == label]
@@ -50,6 +65,10 @@ def choose(run_id: str, open: Mapping[str, Suspended], step: str | None, label: 
         waiting=tuple(open),
         hint=f"what waits: {', '.join(waiting) or 'nothing'}",
     )
+
+
+def _is_step(record: Record | None) -> bool:
+    return record is not None and record.kind not in (Each.kind, Loop.kind)  # what may stand for any of its items
 
 
 def _id(path: str) -> str:
