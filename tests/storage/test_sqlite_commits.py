@@ -57,6 +57,15 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
         return noted
 
+    execute_now = Connection.execute_now
+
+    def executed(self: Connection, *one: Any) -> int | None:
+        rows = execute_now(self, *one)
+        if rows is not None:
+            made.append(("loop", 1))
+        return rows
+
+    monkeypatch.setattr(Connection, "execute_now", executed)
     monkeypatch.setattr(Connection, "commit_now", noting("loop", Connection.commit_now))
     monkeypatch.setattr(Connection, "commit", noting("thread", Connection.commit))
     return made

@@ -20,7 +20,7 @@ from procession.runtime.state import RunState
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
 from procession.steps.signals import Bail, CancelRun, Signal, Suspend, Tripwire
 from procession.steps.stray import is_stray
-from procession.workflows.plan import INLINE, Leaf, PlanNode
+from procession.workflows.plan import GUARDED, INLINE, Leaf, PlanNode
 
 __all__ = ["conclude", "fail", "is_awaitable", "perform"]
 
@@ -42,6 +42,11 @@ async def perform(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
         return await output if node.is_async else output
     if node.check_in is not None:
         value = node.check_in.validate(value, where=node.taken, path=path)
+    if node.mode != GUARDED:
+        output = node.function(Context(run, record, value))
+        if node.is_async or is_awaitable(output):
+            output = await output
+        return output if node.check_out is None else node.check_out.validate(output, where=node.made, path=path)
     if node.total_timeout is None:
         return await _attempts(node, run, record, value)
     output = None

@@ -123,7 +123,7 @@ class _Typed:
         try:
             text = self._dump_json(value, by_alias=False, round_trip=True, warnings=False)
             again = self._read_json(text, by_alias=False, by_name=True)
-            if difference(value, again) is None and not (b"NaN" in text or b"Infinity" in text):
+            if difference(value, again) is None and text.find(b"NaN") < 0 and text.find(b"Infinity") < 0:
                 data = self._dump(value, mode="json", by_alias=False, round_trip=True, warnings=False)
                 if not (is_dict(data) and _MARKED in data):
                     return data

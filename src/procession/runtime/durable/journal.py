@@ -25,7 +25,7 @@ from procession.runtime.durable.rows import (
     stop_data,
     to_json,
 )
-from procession.runtime.durable.shapes import codec_for, decode_value, encode_value, untyped
+from procession.runtime.durable.shapes import codec_for, decode_value, encode_value, shape_of, untyped
 from procession.runtime.durable.targets import node_at
 from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
@@ -122,15 +122,11 @@ class Journal:
         """
         node = record.node
         data: dict[str, Any] = {"id": node.id, "kind": node.kind, "from": record.started, "to": run.now()}
-        match node:
-            case Pause():
-                pass
-            case Choice():
-                data["out"] = output
-            case _:
-                where = f"output of {node.kind} {node.id!r}"
-                own = output is not record.input
-                data |= encode_value(codec_for(node), output, base, where=where, path=record.path, own=own)
+        if isinstance(node, Choice):
+            data["out"] = output
+        elif not isinstance(node, Pause):
+            shape, own = shape_of(node), output is not record.input
+            data |= encode_value(shape.codec, output, base, where=shape.where, path=record.path, own=own)
         data |= self._state(run, record)
         return self.row(COMPLETED, record.path, record.attempt, data)
 

@@ -16,7 +16,10 @@ from procession.steps.item_error import ItemError
 from procession.steps.patches import decode_patch, encode_patch
 from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
 
-__all__ = ["codec_for", "decode_value", "encode_output", "encode_value", "untyped"]
+__all__ = ["codec_for", "decode_value", "encode_output", "encode_value", "shape_of", "untyped"]
+
+_MOST = 4096
+"""How many nodes are known at a time."""
 
 
 def untyped() -> Codec:
@@ -45,6 +48,34 @@ def codec_for(node: PlanNode) -> Codec:
         except TypeError:  # a callable that cannot be hashed
             return untyped()
     return untyped()
+
+
+class Shape:
+    """
+    What is known of how the output of one node is kept.
+    """
+
+    __slots__ = ("codec", "node", "where")
+
+    def __init__(self, node: PlanNode) -> None:
+        self.node = node
+        self.codec = codec_for(node)
+        self.where = f"output of {node.kind} {node.id!r}"
+
+
+_shapes: dict[int, Shape] = {}
+
+
+def shape_of(node: PlanNode) -> Shape:
+    """
+    Return how the output of *node* is kept, found once.
+    """
+    known = _shapes.get(id(node))
+    if known is None:
+        if len(_shapes) >= _MOST:
+            _shapes.clear()
+        known = _shapes[id(node)] = Shape(node)  # the node is kept, so that its id stays its own
+    return known
 
 
 def encode_value(codec: Codec, value: Any, base: Any, *, where: str, path: str, own: bool = False) -> Any:

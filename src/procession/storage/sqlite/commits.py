@@ -36,8 +36,11 @@ _MOST = 50
 _MOST_PAGES = 256
 """And how much of the log they may fill."""
 
-_ALONE = 0.001
-"""Seconds for which one who writes alone goes on without a round of the loop."""
+_MOST_ALONE = 4096 * (_MOST_PAGES - 3)
+"""The same in bytes, for one write."""
+
+_ALONE = 0.002
+"""Seconds for which one who writes alone goes on without a round of the loop: a fifth of what a run takes for itself."""
 
 _SLOW = 0.005
 """Seconds that a commit on the loop may take: where one takes longer the disk is slow, or the machine is busy."""
@@ -142,7 +145,7 @@ class Commits:
         committed.  Who is cancelled waits for the end of the commit.
         """
         one = Write(work, size, is_one)
-        if not (self._is_alone(one) and self._connection.commit_now((one,))):
+        if not (self._is_alone(size) and self._connection.commit_now((one,))):
             turn = self._turn()
             gathering = turn.gathering
             if gathering is None:
@@ -157,6 +160,14 @@ class Commits:
         result: Out = one.result
         return result
 
+    def execute_now(self, statement: str, values: Sequence[Any], size: int) -> int | None:
+        """
+        Execute one *statement*, which is a commit by itself, while nobody else writes, and return how many rows it wrote.
+
+        ``None``, and nothing is written, where it would have to wait, and where it fails: :meth:`write` says why.
+        """
+        return self._connection.execute_now(statement, values, size) if self._is_alone(size) else None
+
     def _turn(self) -> _Turn:
         turns: WeakKeyDictionary[Commits, _Turn] | None = _TURNS.get(None)
         if turns is None:
@@ -167,12 +178,12 @@ class Commits:
             turn = turns[self] = _Turn()
         return turn
 
-    def _is_alone(self, one: Write) -> bool:
+    def _is_alone(self, size: int) -> bool:
         """
-        Whether nobody else has written of late, so that the loop need not go round for *one*: for a millisecond, then
-        it does.
+        Whether nobody else has written of late, so that the loop need not go round for *size* bytes: for two milliseconds,
+        then it does.
         """
-        return time.perf_counter() < self._alone_until and one.pages <= _MOST_PAGES
+        return time.perf_counter() < self._alone_until and size <= _MOST_ALONE
 
     def _joined(self, gathering: list[_Part], one: Write) -> _Part:
         last = gathering[-1]

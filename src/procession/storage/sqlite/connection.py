@@ -39,6 +39,13 @@ _FOR_OTHERS = 0.1
 """Seconds for which they are: this process writes nothing meanwhile."""
 
 
+def pages_of(size: int) -> int:
+    """
+    Return how many pages a write of *size* bytes adds to the log, about.
+    """
+    return 2 + (size + 3000) // 4096
+
+
 class Write:
     """
     Something to be written, and what came of it.
@@ -50,7 +57,7 @@ class Write:
         self.work = work
         self.is_one = is_one
         """Whether it is one statement, which is a commit by itself."""
-        self.pages = 2 + (size + 3000) // 4096
+        self.pages = pages_of(size)
         """How much it adds to the log, about."""
         self.has_ended = False
         self.result: Any = None
@@ -112,6 +119,26 @@ class Connection:
         finally:
             self._lock.release()
         return True
+
+    def execute_now(self, statement: str, values: Sequence[Any], size: int) -> int | None:
+        """
+        Execute one *statement*, which is a commit by itself, and return how many rows it wrote.
+
+        ``None``, and nothing is written, where it would have to wait or has failed: whoever commits the same says why.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            made = self._open
+            if made is None or self._process != os.getpid():
+                return None
+            rows = made.execute(statement, values).rowcount
+            self._log += pages_of(size)
+            return rows
+        except Exception:
+            return None
+        finally:
+            self._lock.release()
 
     def commit(self, writes: Sequence[Write]) -> None:
         """

@@ -23,8 +23,8 @@ __all__ = ["SQLiteJournal"]
 
 Out = TypeVar("Out")
 
-_ENDS = f"({', '.join(repr(str(status)) for status in sorted(FINAL))})"
-_HELD = f"run_id = ? AND claim = ? AND status NOT IN {_ENDS}"
+_OPEN = " AND ".join([f"status <> '{status}'" for status in sorted(FINAL)])  # for ``NOT IN`` a table is made each time
+_HELD = f"run_id = ? AND claim = ? AND {_OPEN}"
 _ROW = (
     "run_id, owner, kind, status, graph_hash, parent_run_id, forked_at, resource_id, created_at, updated_at,"
     " claim IS NOT NULL AND claimed_until > ?, cancel_requested"
@@ -132,8 +132,11 @@ class SQLiteJournal:
         """
         if len(rows) == 1 and status is None and data is UNCHANGED and not release:  # what a step writes
             row = rows[0]
-            entry = (row.seq, row.kind, row.path, row.attempt, row.data, run_id, token)
-            return await self._commits.write(partial(_add_entry, entry), len(row.data or ""), is_one=True)
+            entry, size = (row.seq, row.kind, row.path, row.attempt, row.data, run_id, token), len(row.data or "")
+            added = self._commits.execute_now(_ADD_ENTRY, entry, size)
+            if added is not None:
+                return added == 1
+            return await self._commits.write(partial(_add_entry, entry), size, is_one=True)
         changes: list[str] = []
         values: list[Any] = []
         if status is not None:
@@ -228,7 +231,7 @@ class SQLiteJournal:
         """
         Ask whoever holds the run to cancel it; ``False`` where the run is not there or has ended.
         """
-        statement = f"UPDATE procession_runs SET cancel_requested = 1 WHERE run_id = ? AND status NOT IN {_ENDS}"
+        statement = f"UPDATE procession_runs SET cancel_requested = 1 WHERE run_id = ? AND {_OPEN}"
         return await self._write(lambda made: made.execute(statement, (run_id,)).rowcount == 1)
 
     async def delete(self, run_id: str) -> bool:
