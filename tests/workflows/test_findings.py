@@ -12,6 +12,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from procession.errors import WorkflowDefinitionError
+from procession.steps.budget import Budget
 from procession.steps.step import Step
 from procession.workflows.nodes import arm, pick
 from procession.workflows.workflow import Workflow, check, create_workflow
@@ -246,6 +247,13 @@ def unsupported_annotation() -> Workflow[Any, Any]:
 def redactor_dropped() -> Workflow[Any, Any]:
     inner = begun(id="inner").then(mutator("pii", redacts=True)).commit()
     return begun().parallel([inner, any_step("other")]).map(pick("other"))
+
+
+@example("guard-skipped")
+def guard_skipped() -> Workflow[Any, Any]:
+    guard = any_step("guard").replace(kind="processor", hooks=frozenset({"process_input"}))
+    skipping = Budget(seconds=1, on_exceed="skip")
+    return begun().parallel([arm(guard, budget=skipping), any_step("other")])
 
 
 @example("two-mutators-parallel")

@@ -13,7 +13,6 @@ from procession.agents.answer import answered
 from procession.agents.approval import refuse_unasked
 from procession.agents.heed import heeding, notice_cancellation
 from procession.agents.hook_steps import api_error
-from procession.agents.output import AgentStep
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
@@ -207,7 +206,7 @@ async def _answer(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chun
             if kind is not TextDelta and kind in _NOTED:
                 out = None
                 if kind is Finish:
-                    _note_finish(state, attempt.step, chunk)  # type: ignore[arg-type]
+                    _note_finish(state, attempt, chunk)  # type: ignore[arg-type]
                     if chain is not None:
                         await _release(state, attempt, chunk)  # type: ignore[arg-type]
                 elif kind is ResponseMetadata:
@@ -266,11 +265,12 @@ async def _open(state: LoopState, attempt: Attempt, keep: bool) -> None:
             attempt.collector.add(out)
 
 
-def _note_finish(state: LoopState, step: AgentStep, chunk: Finish) -> None:
+def _note_finish(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
+    step = attempt.step
     step.finish_reason = chunk.reason
     step.usage = chunk.usage
     step.provider_metadata = chunk.provider_metadata
-    state.scope.spend(chunk.usage)
+    state.scope.spend(chunk.usage, attempt.using.model.id)
 
 
 def _note_metadata(attempt: Attempt, chunk: ResponseMetadata) -> None:
@@ -321,7 +321,7 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
         async for chunk in stream:
             if type(chunk) is Finish:
                 attempt.step.usage = chunk.usage
-                state.scope.spend(chunk.usage)
+                state.scope.spend(chunk.usage, attempt.using.model.id)
     except BaseException as error:
         if not is_failure(error):
             raise

@@ -95,8 +95,7 @@ def restore(state: LoopState, snapshot: Mapping[str, Any]) -> None:
     state.steps = [_step(each) for each in snapshot["steps"]]
     state.rejected = tuple(_step(each) for each in snapshot["rejected"])
     state.suspended = snapshot["suspended"]
-    state.scope.spend(snapshot["usage"])
-    state.scope.guard_usage = snapshot["guard_usage"]
+    state.scope.charge(snapshot["usage"], snapshot["guard_usage"])
     state.scope.violations.extend(Violation(**each) for each in snapshot["violations"])
     state.scope.left_behind += tuple(snapshot["left_behind"])
     for processor_id, hooks in snapshot["guards_asked"].items():

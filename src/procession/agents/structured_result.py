@@ -102,7 +102,7 @@ async def _second_answer(state: LoopState, wanted: StructuredOutput, made: Struc
     except Exception as error:
         raise ModelError(f"{type(error).__name__}: {error}") from error
     if finish is not None:
-        state.scope.spend(finish.usage)
+        state.scope.spend(finish.usage, wanted.model.id)
     return answer
 
 

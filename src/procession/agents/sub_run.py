@@ -73,8 +73,7 @@ async def sub_run(
     try:
         return await call.run()
     finally:
-        outer.spend(_less(scope.usage, paid))
-        outer.guard_usage = outer.guard_usage + _less(scope.guard_usage, asked)
+        outer.charge(_less(scope.usage, paid), _less(scope.guard_usage, asked))
         outer.violations.extend(scope.violations[found:])
         for looked in scope.looked or ():
             outer.note_look(*looked)

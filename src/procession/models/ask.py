@@ -59,7 +59,7 @@ async def ask(
     )
     text, finish = await whole_answer(model, request)
     if scope is not None and finish is not None:
-        scope.guard_usage = scope.guard_usage + finish.usage
+        scope.spend_on_guard(finish.usage, model.id)
     answer: T = _answer(model.id, text, finish, wanted)
     return answer
 

@@ -87,6 +87,11 @@ def _step(node: StepNode, path: str = "") -> list[Make]:
     step = node.step
     if STREAM not in step.hooks or (node.on is not None and STREAM not in node.on):
         return []
+    if node.budget is not None:
+        raise ProcessorDefinitionError(
+            f"{node.id!r} has a budget and a processor with {STREAM}",
+            hint="a stream has no budget: leave it away, or say with on= which of the other hooks it is for",
+        )
     if is_workflow(step.body):
         return _sequence(step.body, f"{path}{node.id}/")
     return [_processor(step.owner, f"{path}{node.id}")]

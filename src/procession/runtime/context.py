@@ -10,6 +10,8 @@ from typing import Any, Literal, NoReturn
 
 from procession.errors import ResumeError
 from procession.messages.chunks import Chunk
+from procession.messages.usage import Usage
+from procession.runtime.meter import reported
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
 from procession.steps.request_context import RequestContext
@@ -206,6 +208,18 @@ class Context:
             await run.journal.memoized(path, key, tree)
         run.memos[path, key] = tree
         return value
+
+    def spend(self, usage: Usage | None = None, *, money: float = 0.0, model: str = "") -> None:
+        """
+        Report the tokens of a model call that the step has made by itself, and *money*, in whatever the budgets are in.
+
+        The tokens are in the request's usage too.  *model* is the id of the model, for the price that a budget has.
+
+        Raises ``BudgetExceeded`` where a budget around the step is used up by now: the step is being stopped.
+        """
+        if usage is not None:
+            self._run.scope.charge(usage)
+        reported(usage, model, money)
 
     @property
     def idempotency_key(self) -> str:

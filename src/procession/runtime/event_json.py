@@ -24,10 +24,10 @@ __all__ = ["payload_data", "plain"]
 
 OPEN: Final = frozenset({
     "again", "bailed", "branches", "chosen", "completed", "condition", "conditions", "conflicts", "delay", "index",
-    "kind", "label", "policy", "reason", "round", "skipped", "status", "total", "workflow",
+    "instead", "kind", "label", "policy", "reason", "round", "skipped", "status", "total", "workflow",
 })  # fmt: skip
 """The fields of payloads that hold no text of a user: names, counts, decisions."""
-CLOCK: Final = frozenset({"elapsed", "wakes_at"})
+CLOCK: Final = frozenset({"budget", "elapsed", "wakes_at"})
 """The fields that a clock has said."""
 DEEPEST: Final = 60
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import anyio
 import anyio.to_thread
 
-from procession.errors import ProcessionError, SchemaError, StepError, StepTimeout
+from procession.errors import BudgetExceeded, ProcessionError, SchemaError, StepError, StepTimeout
 from procession.runtime.context import Context
 from procession.runtime.deadline import limited
 from procession.runtime.events import Note
@@ -75,7 +75,7 @@ async def _attempts(node: Leaf, run: RunState, record: Record, value: Any) -> An
             return await _attempt(node, run, record, value)
         except policy.retry_on as error:
             delay = next(delays, None)
-            if delay is None or isinstance(error, SchemaError) or record.stop is not None:
+            if delay is None or isinstance(error, SchemaError | BudgetExceeded) or record.stop is not None:
                 raise
             if run.journal is not None:
                 await run.journal.retried(record, error)

@@ -11,6 +11,7 @@ from operator import methodcaller
 from typing import Any, cast
 
 from procession.errors import SchemaError
+from procession.runtime.capped import left_behind
 from procession.runtime.executor import fail
 from procession.runtime.fanin import is_forkable
 from procession.runtime.isolate import copier_of, isolated
@@ -22,7 +23,7 @@ from procession.steps.own_task import leave
 from procession.steps.pool import PENDING, Pool
 from procession.steps.result import STOPS, Bailed, Blocked, Cancelled, Failed, Stop, Suspended, strongest
 from procession.workflows.nodes import Waiting
-from procession.workflows.plan import Arm, Dag, Each, Fork, PlanNode
+from procession.workflows.plan import SKIPPED, Arm, Capped, Dag, Each, Fork, PlanNode
 
 __all__ = ["run_arms", "run_chain", "run_dag", "run_each", "run_fork"]
 
@@ -118,7 +119,9 @@ async def run_fork(node: Fork, value: Any, run: RunState, prefix: str, walk: Wal
         node, busy, node.keys, value, run, prefix, walk, node.on_block, node.on_failure, node.limit
     )
     if len(busy) < len(node.arms) and type(outputs) not in STOPS:
-        return {arm.id: outputs[arm.id] if arm.nodes else value for arm in node.arms}
+        return {
+            arm.id: outputs[arm.id] if arm.nodes else value for arm in node.arms if not arm.nodes or arm.id in outputs
+        }
     return outputs
 
 
@@ -153,7 +156,7 @@ async def run_arms(
                 if not (isinstance(output, Bailed) and output.scope == "branch"):
                     return output
                 output = output.value
-            return {arms[0].id: output}
+            return {arms[0].id: output} if output is not SKIPPED else {}
         results, stop = await together(
             run,
             work,
@@ -171,7 +174,7 @@ async def run_arms(
             if result is PENDING and arm.nodes:
                 _cancelled(run, arm.nodes[0], prefix + arm.nodes[0].key)
         return stop
-    return {arm.id: output for arm, output in zip(arms, results, strict=True)}
+    return {arm.id: output for arm, output in zip(arms, results, strict=True) if output is not SKIPPED}
 
 
 def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
@@ -180,14 +183,12 @@ def _cancelled(run: RunState, node: PlanNode, path: str) -> None:
     """
     found = run.records.get(path)
     if found is None:
+        if isinstance(node, Capped):
+            node = node.nodes[0]
         record = run.records[path] = Record(node, path, 0.0)
         run.close(record, Cancelled(path, BESIDE))
         return
-    for record in list(run.records.values()):
-        inside = record.path == path or record.path.startswith((path + "/", path + "["))
-        if inside and record.status == "running":
-            run.close(record, Cancelled(path, "it did not stop in time and was left behind"))
-            run.records[record.path] = record.copy()  # the straggler goes on with its own
+    left_behind(run, path)
 
 
 async def run_chain(node: PlanNode, arms: Sequence[Arm], value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
@@ -206,7 +207,8 @@ async def run_chain(node: PlanNode, arms: Sequence[Arm], value: Any, run: RunSta
             if not (isinstance(output, Bailed) and output.scope == "branch"):
                 return output
             output = output.value
-        value = outputs[arm.id] = output
+        if output is not SKIPPED:
+            value = outputs[arm.id] = output
     return outputs
 
 

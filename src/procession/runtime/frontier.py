@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from procession.runtime.records import Record
-from procession.workflows.plan import Choice, Dag, Each, Fork, Loop, Map, Nested, Plan, PlanNode
+from procession.workflows.plan import SPENT, Capped, Choice, Dag, Each, Fork, Loop, Map, Nested, Plan, PlanNode
 
 __all__ = ["frontier"]
 
@@ -45,6 +45,10 @@ def _node(node: PlanNode, records: Mapping[str, Record], prefix: str, found: lis
     if isinstance(node, Fork):
         done = [_sequence(arm.nodes, records, prefix, found) for arm in node.arms]
         return all(done) and _map(node.map, records, prefix, found)
+    if isinstance(node, Capped):
+        if f"{path}/{SPENT}" not in records:
+            return _sequence(node.nodes, records, prefix, found)
+        return node.fallback is None or _sequence(node.fallback, records, path + "/", found)
     if isinstance(node, Dag):
         return _dag(node, records, prefix, found)
     if isinstance(node, Choice) and record is not None and record.status == "success":

@@ -12,8 +12,10 @@ import anyio
 import anyio.lowlevel
 
 from procession.messages.chunks import Chunk
+from procession.messages.usage import Usage
 from procession.runtime.broadcast import Broadcast
 from procession.runtime.events import Entry, Note
+from procession.runtime.meter import Meter
 from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
 from procession.runtime.shared_state import SharedState
@@ -21,6 +23,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.result import STOPS, Bailed, Blocked, Failed, Stop, Suspended
 from procession.steps.scope import GRACE, RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
+from procession.steps.spending import Calls
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
@@ -34,6 +37,9 @@ BESIDE = "a branch beside it ended the run"
 
 LATE = "what it belongs to took longer than it may"
 """Why a step was cancelled inside a workflow, or another step, whose time was over."""
+
+SPENT = "the budget of what it belongs to is used up"
+"""Why a step was cancelled inside of what has a budget."""
 
 _breath = [0.0]
 """When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
@@ -123,6 +129,11 @@ class Past(Protocol):
         ...
 
     @property
+    def spent(self) -> Mapping[str, Sequence[tuple[Usage | None, str, float]]]:
+        """The model calls that each step has made under a budget, and the money that it has reported, by path."""
+        ...
+
+    @property
     def begun(self) -> Set[str]:
         """The rounds and items in which something was completed."""
         ...
@@ -134,9 +145,9 @@ class RunState:
     """
 
     __slots__ = (
-        "_reducers", "_shared", "append", "breathe_at", "broadcast", "caller", "cancelled_because", "clock", "detail", "ending", "follow",
-        "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin", "parked", "records",
-        "replaying", "request_context", "run_id", "scope", "settled", "sparse", "woken",
+        "_reducers", "_shared", "append", "breathe_at", "broadcast", "caller", "cancelled_because", "caps", "clock",
+        "detail", "ending", "follow", "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin",
+        "parked", "records", "replaying", "request_context", "run_id", "scope", "settled", "sparse", "spent", "woken",
     )  # fmt: skip
 
     def __init__(
@@ -195,6 +206,10 @@ class RunState:
         """Those of ``forks`` in which one branch has cancelled the others."""
         self.limits: tuple[tuple[str, anyio.CancelScope], ...] = ()
         """What goes on under a limit of time: the prefix of its paths, and what cancels it."""
+        self.caps: tuple[Meter, ...] = ()
+        """What goes on under a budget."""
+        self.spent: dict[str, Calls] | None = None
+        """What steps have used, by path, where that is kept: under a budget, in a run that is."""
         self.cancelled_because = "the task of the run was cancelled"
 
     def why_cancelled(self, path: str) -> str:
@@ -208,6 +223,9 @@ class RunState:
         for prefix, scope in self.limits:
             if scope.cancel_called and path.startswith(prefix):
                 return LATE
+        for meter in self.caps:
+            if meter.exceeded is not None and path.startswith((meter.path + "/", meter.path + "[")):
+                return SPENT
         return self.cancelled_because
 
     @property
@@ -322,8 +340,12 @@ class RunState:
 
     def close(self, record: Record, stop: Stop) -> None:
         """
-        Note that the step of *record* ended in *stop*.
+        Note that the step of *record* ended in *stop*, unless that is for its budget to say.
         """
+        if self.caps and not (type(stop) is Blocked and not stop.tripwire.retry):
+            for meter in self.caps:
+                if meter.exceeded is not None and meter.path == record.path:
+                    return
         record.stop = stop
         record.status = stop.status
         record.ended = self.clock() + self.origin

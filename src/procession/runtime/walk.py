@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from procession.errors import ConditionError, DefinitionError, NoArmMatched
+from procession.runtime.capped import run_capped
 from procession.runtime.context import Context
 from procession.runtime.deadline import within
 from procession.runtime.executor import conclude, fail, perform
@@ -27,7 +28,9 @@ from procession.workflows.plan import (
     CALL,
     CHECKED,
     INLINE,
+    SKIPPED,
     Arm,
+    Capped,
     Choice,
     Dag,
     Each,
@@ -307,7 +310,7 @@ async def run_branch(node: Choice, value: Any, run: RunState, prefix: str, walk:
             if not (isinstance(output, Bailed) and output.scope == "branch"):
                 return output
             output = output.value
-        outputs: Any = {arm.id: output}
+        outputs: Any = {arm.id: output} if output is not SKIPPED else {}
     else:
         if node.merge == "chain":
             outputs = await run_chain(node, chosen, value, run, prefix, walk)
@@ -346,4 +349,5 @@ RUNNERS: dict[str, Runner] = {
     Pause.kind: run_pause,
     Dag.kind: run_dag,
     Outcome.kind: run_outcome,
+    Capped.kind: run_capped,
 }

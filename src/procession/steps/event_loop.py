@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from procession.errors import RunError
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["asyncio_loop", "begin_task", "cancel_scope", "run_to_end", "running_loop"]
+__all__ = ["asyncio_loop", "begin_task", "cancel_scope", "poster", "run_to_end", "running_loop"]
 
 Out = TypeVar("Out")
 
@@ -60,6 +61,20 @@ def running_loop() -> object | None:
     except RuntimeError:
         return None
     return token
+
+
+def poster() -> Callable[[Callable[[], None]], None]:
+    """
+    Return what lets other threads have a function called in the present event loop; one that is over calls nothing.
+    """
+    loop: Any = running_loop()
+    post: Any = loop.call_soon_threadsafe if asyncio_loop() is not None else loop.run_sync_soon
+
+    def posted(function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # what both say of a loop that is over
+            post(function)
+
+    return posted
 
 
 def run_to_end(main: Callable[[], Awaitable[Out]], *, name: str, instead: str, backend: str = "asyncio") -> Out:

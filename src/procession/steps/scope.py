@@ -15,6 +15,7 @@ from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.abort import AbortSignal
 from procession.steps.left import Mark
 from procession.steps.request_context import RequestContext
+from procession.steps.spending import METERS, report
 
 __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark"]
 
@@ -182,11 +183,28 @@ class RequestScope:
             self._spent = [sum(self._spent[1:], self._spent[0])]
         return self._spent[0] if self._spent else NO_USAGE
 
-    def spend(self, usage: Usage) -> None:
+    def spend(self, usage: Usage, model: str = "") -> None:
         """
-        Count the tokens of a model call.
+        Count the tokens of a call of the model with this id; for the budgets around it as well.
         """
         self._spent.append(usage)
+        if METERS.get():
+            report(usage, model)
+
+    def spend_on_guard(self, usage: Usage, model: str = "") -> None:
+        """
+        Count the tokens of what a processor asked a model; for the budgets around it as well.
+        """
+        self.guard_usage = self.guard_usage + usage
+        if METERS.get():
+            report(usage, model)
+
+    def charge(self, usage: Usage, guards: Usage = NO_USAGE) -> None:
+        """
+        Count what was counted elsewhere already: by a run inside this one, or before it was suspended.
+        """
+        self._spent.append(usage)
+        self.guard_usage = self.guard_usage + guards
 
     async def settle(self) -> None:
         """

@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, overload, runtime_c
 from procession.errors import DefinitionError
 from procession.messages.chunks import Chunk
 from procession.messages.shapes import yields
+from procession.messages.usage import Usage
 from procession.messages.value import Value
 from procession.steps.request_context import RequestContext
 from procession.steps.retry import RetryPolicy, check_retry
@@ -139,6 +140,10 @@ class StepContext(Protocol[In_co]):
 
     async def memoize(self, key: str, function: Callable[[], Any]) -> Any:
         """Call *function*, plain or async, once in the whole life of the run; later give what it gave then."""
+        ...
+
+    def spend(self, usage: Usage | None = None, *, money: float = 0.0, model: str = "") -> None:
+        """Report what the step has used by itself; ``BudgetExceeded`` where a budget around it is used up by now."""
         ...
 
     @property

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from procession.errors import DefinitionError
+from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import schema_of
 from procession.steps.state_type import ANYTHING
-from procession.steps.step import Step
+from procession.steps.step import Step, as_step
 from procession.workflows.definition import WorkflowDefinition
 from procession.workflows.nodes import (
     BranchNode,
@@ -29,9 +30,11 @@ from procession.workflows.nodes import (
 from procession.workflows.plan import (
     CALL,
     CHECKED,
+    FALLBACK,
     GUARDED,
     INLINE,
     Arm,
+    Capped,
     Choice,
     Dag,
     DagItem,
@@ -153,7 +156,7 @@ class _Compiler:
         return tuple(made)
 
     def fork(self, node: ParallelNode, map: Map | None) -> tuple[PlanNode, ...]:
-        arms = tuple(Arm(each.id, self.place(each, each.id)) for each in node.arms)
+        arms = tuple(Arm(each.id, self.place(each, each.id, arm=True)) for each in node.arms)
         busy = tuple(arm for arm in arms if arm.nodes)
         if not busy and map is None and self.only is not None:
             return ()
@@ -165,7 +168,7 @@ class _Compiler:
         children = [arm.node for arm in node.arms]
         if node.default is not None:
             children.append(node.default)
-        arms = tuple(Arm(each.id, self.place(each, each.id)) for each in children)
+        arms = tuple(Arm(each.id, self.place(each, each.id, arm=True)) for each in children)
         if not any(arm.nodes for arm in arms) and map is None and self.only is not None:
             return ()
         asked = tuple(zip(arms, (arm.condition for arm in node.arms), strict=False))
@@ -201,14 +204,25 @@ class _Compiler:
         )
         return Dag(workflow.id, "", items, tuple(index for index, item in enumerate(items) if not item.feeds))
 
-    def place(self, node: StepNode, key: str, given: Any = None) -> tuple[PlanNode, ...]:
+    def place(self, node: StepNode, key: str, given: Any = None, arm: bool = False) -> tuple[PlanNode, ...]:
         only = self.only
         if only is not None:
             if node.on is not None and not node.on & only:
                 return ()
             if node.step.kind == "processor" and not node.step.hooks & only:
                 return ()
-        return self.step(node.step, key, given)
+        made = self.step(node.step, key, given)
+        return made if node.budget is None or not made else self.capped(node, node.budget, key, made, arm)
+
+    def capped(
+        self, node: StepNode, budget: Budget, key: str, inner: tuple[PlanNode, ...], arm: bool
+    ) -> tuple[PlanNode, ...]:
+        fallback = None
+        if budget.falls_back_on_step:
+            step = as_step(budget.fallback)
+            fallback = self.place(StepNode(step.id, node.place, step), FALLBACK)
+        guards = bool(node.step.hooks)
+        return (Capped(node.id, key, inner, budget, fallback, arm and budget.on_exceed == "skip", guards),)
 
     def step(self, step: Step[Any, Any], key: str, given: Any = None) -> tuple[PlanNode, ...]:
         function = step.inline if step.inline is not None else step.execute

@@ -254,6 +254,7 @@ class _Describer:
             placeholder=step.execute is None and step.inline is None and step.body is None,
             retry=_retry(step.retry),
             timeout=step.timeout,
+            budget=node.budget.describe() if node.budget is not None else None,
             source=_place(step.source or node.source),
             ref=ref,
             ref_hash=ref_hash,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from procession.errors import DefinitionError
 from procession.messages.shapes import is_sequence
 from procession.messages.value import Value
+from procession.steps.budget import Budget
 from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, SupportsStep, as_step
 from procession.workflows.options import check_choice, check_count, check_merge
@@ -18,7 +19,8 @@ from procession.workflows.sources import Fields
 
 __all__ = [
     "Arm", "ArmNode", "BranchMode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError", "OnNoMatch",
-    "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "arm_of", "pick", "step_node",
+    "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "arm_of", "body_node", "pick",
+    "step_node", "with_budget",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -68,6 +70,7 @@ class StepNode(Node):
     step: Step[Any, Any]
     on: frozenset[str] | None = None
     after: tuple[str, ...] | None = None
+    budget: Budget | None = None
 
     @property
     def children(self) -> tuple[StepNode, ...]:
@@ -85,6 +88,7 @@ class Arm(Value):
     thing: Any
     when: Callable[[Any], Any] | None = None
     on: frozenset[str] | None = None
+    budget: Budget | None = None
 
 
 def arm(
@@ -92,11 +96,13 @@ def arm(
     *,
     when: Callable[[Any], Any] | None = None,
     on: Iterable[str] | None = None,
+    budget: Budget | None = None,
 ) -> Arm:
     """
-    Return *thing* for ``parallel`` or ``branch``, taking part only in phases of the hooks in *on*.
+    Return *thing* for ``parallel`` or ``branch``, taking part only in phases of the hooks in *on*, and using no more
+    than *budget* each time it runs.
     """
-    return Arm(thing, when, frozenset(on) if on is not None else None)
+    return Arm(thing, when, frozenset(on) if on is not None else None, budget)
 
 
 def arm_of(pair: Any) -> Arm:
@@ -110,11 +116,41 @@ def step_node(thing: Any, place: tuple[str, int]) -> StepNode:
     """
     Return the node of anything that can stand in a workflow, or of an :class:`Arm`.
     """
-    on = None
+    on = budget = None
     if isinstance(thing, Arm):
-        thing, on = thing.thing, thing.on
+        thing, on, budget = thing.thing, thing.on, thing.budget
     made = as_step(thing)
-    return StepNode(made.id, place, made, on)
+    return with_budget(StepNode(made.id, place, made, on), budget)
+
+
+def with_budget(node: StepNode, budget: Budget | None) -> StepNode:
+    """
+    Return *node*, which may use no more than *budget*.
+
+    Raises ``DefinitionError`` for what is no budget, and for one that falls back on what cannot stand in a workflow.
+    """
+    if budget is None:
+        return node
+    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError(f"{node.id!r} has budget={budget!r}", hint="give it a Budget(...)")
+    if budget.falls_back_on_step:
+        as_step(budget.fallback)
+    return node.replace(budget=budget)
+
+
+def body_node(thing: Any, place: tuple[str, int], budget: Budget | None = None) -> StepNode:
+    """
+    Return the node of what runs for each item of a list, or again and again, where nothing can be left out.
+
+    Raises ``DefinitionError`` for a budget that skips.
+    """
+    node = with_budget(step_node(thing, place), budget)
+    if node.budget is not None and node.budget.on_exceed == "skip":
+        raise DefinitionError(
+            f"{node.id!r} has a budget with on_exceed='skip', and what comes next needs its output",
+            hint='say on_exceed="fallback" and what is to stand in its place, such as fallback=None',
+        )
+    return node
 
 
 class ArmNode(Value):

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from procession.messages.value import Value
+from procession.steps.budget import Budget
 from procession.steps.forkable import MergePolicy
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import Schema
@@ -21,8 +22,8 @@ from procession.workflows.nodes import Waiting
 from procession.workflows.sources import Fields
 
 __all__ = [
-    "CALL", "CHECKED", "GUARDED", "INLINE", "Arm", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
-    "Nested", "Outcome", "Pause", "Plan", "PlanNode",
+    "CALL", "CHECKED", "FALLBACK", "GUARDED", "INLINE", "SKIPPED", "SPENT", "Arm", "Capped", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
+    "Nested", "Outcome", "Pause", "Plan", "PlanNode", "Spent",
 ]  # fmt: skip
 
 INLINE, CALL, CHECKED, GUARDED = range(4)
@@ -70,6 +71,45 @@ class Nested(PlanNode):
 
     kind: ClassVar[str] = "workflow"
     plan: Plan
+
+
+class _Skipped:
+    def __repr__(self) -> str:
+        return "SKIPPED"
+
+
+SKIPPED: Any = _Skipped()
+"""What an arm gives that is left out of what goes on."""
+
+
+SPENT, FALLBACK = "@budget", "@fallback"
+"""
+Below the path of what has a budget: the record that it was used up, and the step that runs in its place.
+"""
+
+
+class Spent(PlanNode):
+    """
+    That a budget was used up: what a run goes on from.
+    """
+
+    kind: ClassVar[str] = "budget"
+
+
+class Capped(PlanNode):
+    """
+    What has a budget.
+    """
+
+    kind: ClassVar[str] = "budget"
+    nodes: tuple[PlanNode, ...]
+    budget: Budget
+    fallback: tuple[PlanNode, ...] | None
+    """What runs where the budget is used up and falls back on a step."""
+    leaves: bool
+    """Whether it is an arm whose output can be left out."""
+    guards: bool
+    """Whether a processor is in it."""
 
 
 class Map(PlanNode):

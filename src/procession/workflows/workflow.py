@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
 from procession.errors import DefinitionError, Finding
 from procession.messages.shapes import is_form
+from procession.steps.budget import Budget
 from procession.steps.forkable import MergePolicy
 from procession.steps.item_error import ItemError
 from procession.steps.retry import RetryPolicy
@@ -34,7 +35,9 @@ from procession.workflows.nodes import (
     StepNode,
     Waiting,
     arm_of,
+    body_node,
     step_node,
+    with_budget,
 )
 from procession.workflows.options import listed
 from procession.workflows.sources import Source, fields_of
@@ -59,24 +62,29 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
     __slots__ = ()
 
     @overload
-    def then(self, step: SupportsStep[Out, Next], *, on: Iterable[str] | None = None) -> Workflow[In, Next]: ...
-    @overload
     def then(
-        self, step: Callable[[StepContext[Out]], Awaitable[Next]], *, on: Iterable[str] | None = None
+        self, step: SupportsStep[Out, Next], *, on: Iterable[str] | None = None, budget: Budget | None = None
     ) -> Workflow[In, Next]: ...
     @overload
     def then(
-        self, step: Callable[[StepContext[Out]], Next], *, on: Iterable[str] | None = None
-    ) -> Workflow[In, Next]: ...
-    def then(self, step: Thing, *, on: Iterable[str] | None = None) -> Any:
+        self, step: Callable[[StepContext[Out]], Awaitable[Next]], *, on: Iterable[str] | None = None,
+        budget: Budget | None = None,
+    ) -> Workflow[In, Next]: ...  # fmt: skip
+    @overload
+    def then(
+        self, step: Callable[[StepContext[Out]], Next], *, on: Iterable[str] | None = None,
+        budget: Budget | None = None,
+    ) -> Workflow[In, Next]: ...  # fmt: skip
+    def then(self, step: Thing, *, on: Iterable[str] | None = None, budget: Budget | None = None) -> Any:
         """
         Add a step that is given the output of the one before.
 
-        With *on* it takes part only in phases of those hooks.
+        With *on* it takes part only in phases of those hooks.  It may use no more than *budget* each time it runs;
+        where a budget skips it, the value passes on as it was.
         """
         made = as_step(step)
         hooks = frozenset(on) if on is not None else None
-        return self._fluent(StepNode(made.id, caller(), made, hooks))
+        return self._fluent(with_budget(StepNode(made.id, caller(), made, hooks), budget))
 
     @overload
     def parallel(
@@ -191,24 +199,26 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
     @overload
     def foreach(
         self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
-        on_error: Literal["fail_fast"] = "fail_fast",
+        on_error: Literal["fail_fast"] = "fail_fast", budget: Budget | None = None,
     ) -> Workflow[In, list[Next]]: ...  # fmt: skip
     @overload
     def foreach(
         self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
-        on_error: Literal["collect"],
+        on_error: Literal["collect"], budget: Budget | None = None,
     ) -> Workflow[In, list[Next | ItemError]]: ...  # fmt: skip
     def foreach(
-        self, step: Any, *, concurrency: int | Callable[[Any], int] = 1, on_error: OnError = "fail_fast"
-    ) -> Any:
+        self, step: Any, *, concurrency: int | Callable[[Any], int] = 1, on_error: OnError = "fail_fast",
+        budget: Budget | None = None,
+    ) -> Any:  # fmt: skip
         """
         Run *step* for each item of a list, at most *concurrency* at the same time; the output is the list of outputs.
 
         *concurrency* may be a function of the list.  The first item that fails ends it all; with ``"collect"`` the
-        others go on, and an ``ItemError`` stands in its place.  A block is never collected.
+        others go on, and an ``ItemError`` stands in its place.  A block is never collected.  Each item may use no more
+        than *budget*, which cannot skip.
         """
         place = caller()
-        body = step_node(step, place)
+        body = body_node(step, place, budget)
         return self._fluent(ForeachNode(body.id, place, body, concurrency, on_error))
 
     def do_while(
@@ -288,7 +298,7 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
     def _loop(
         self, step: Thing, condition: Condition[Any], until: bool, most: int | None, place: tuple[str, int]
     ) -> Workflow[In, Any]:
-        body = step_node(step, place)
+        body = body_node(step, place)
         return self._fluent(LoopNode(body.id, place, body, condition, until, most))
 
 

@@ -24,7 +24,7 @@ from procession.runtime.run import Run
 from procession.runtime.walk import plan_of
 from procession.steps.codec import codec_of
 from procession.storage.base import JournalRow
-from procession.workflows.plan import Choice, Dag, Each, Fork, Loop, Nested, Plan, PlanNode
+from procession.workflows.plan import FALLBACK, SPENT, Capped, Choice, Dag, Each, Fork, Loop, Nested, Plan, PlanNode
 
 __all__ = ["fork_run", "kept_rows"]
 
@@ -163,6 +163,11 @@ class _Cut:
         match node:
             case Nested():
                 return self.sequence(node.plan.nodes, path + "/")
+            case Capped():
+                found = self.sequence(node.nodes, prefix)
+                if found:
+                    self.gone += (f"{path}/{each}" for each in (SPENT, FALLBACK))
+                return found or self.sequence(node.fallback or (), path + "/")
             case Fork() | Choice():
                 found = any([self.sequence(arm.nodes, prefix) for arm in node.arms])
                 if found and node.map is not None:

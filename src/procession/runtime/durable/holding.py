@@ -27,7 +27,7 @@ from procession.steps.codec import codec_of
 from procession.steps.own_task import OwnTask
 from procession.steps.result import Bailed, Cancelled, Failed, Stop, Suspended
 from procession.storage.base import WAITING, RunRow, RunStatus
-from procession.workflows.plan import Choice, Dag, Fork, Loop, Nested, PlanNode
+from procession.workflows.plan import Capped, Choice, Dag, Fork, Loop, Nested, PlanNode
 
 if TYPE_CHECKING:
     from procession.workflows.spec import GraphSpec
@@ -219,7 +219,7 @@ def _refuse_branches_of_changes(run: Kept) -> None:
 
 def _branches(nodes: Iterable[PlanNode]) -> bool:
     return any(
-        isinstance(node, Fork | Dag | Choice)
+        isinstance(node, Fork | Dag | Choice | Capped)
         or (isinstance(node, Nested) and _branches(node.plan.nodes))
         or (isinstance(node, Loop) and _branches(node.body))
         for node in nodes

@@ -22,6 +22,7 @@ from procession.runtime.durable.rows import (
     SUSPENDED,
     KeptNode,
     error_data,
+    spent_data,
     stop_data,
     to_json,
 )
@@ -33,7 +34,7 @@ from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
 from procession.steps.result import Bailed, Cancelled, Stop, Suspended
 from procession.storage.base import JournalRow, JournalStore, RunStatus
-from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode
+from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode, Spent
 
 __all__ = ["Journal"]
 
@@ -128,6 +129,8 @@ class Journal:
             shape, own = shape_of(node), output is not record.input
             data |= encode_value(shape.codec, output, base, where=shape.where, path=record.path, own=own)
         data |= self._state(run, record)
+        if run.spent and (spent := run.spent.get(record.path)) is not None and spent.calls:
+            data["spent"] = spent_data(spent.calls)
         return self.row(COMPLETED, record.path, record.attempt, data)
 
     def _state(self, run: RunState, record: Record) -> dict[str, Any]:
@@ -296,4 +299,4 @@ def is_kept(record: Record, output: Any) -> bool:
     node = record.node
     if isinstance(node, Map):
         return node.pick is None and not is_forkable(output)
-    return isinstance(node, Leaf | Choice | Pause)
+    return isinstance(node, Leaf | Choice | Pause | Spent)

@@ -7,7 +7,7 @@ A run is ``{path: Record}``; each row is one thing that was completed in it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from pydantic_core import to_json as json_of
 
 from procession.errors import StepError, UntypedValue
 from procession.messages.tripwire import TripwireInfo
+from procession.messages.usage import Usage
 from procession.runtime.records import Record
 from procession.steps.codec import codec_of
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
@@ -23,7 +24,7 @@ from procession.workflows.plan import PlanNode
 
 __all__ = [
     "ANSWERED", "COMPLETED", "MEMOIZED", "RETRIED", "SLEEPING", "STOPPED", "SUSPENDED", "History", "KeptNode", "error_data",
-    "read_rows", "stop_data", "to_json", "unwrapped",
+    "read_rows", "spent_data", "stop_data", "to_json", "unwrapped",
 ]  # fmt: skip
 
 COMPLETED = "completed"
@@ -57,7 +58,7 @@ class History:
     What the rows of a run say: what a walk goes on from.
     """
 
-    __slots__ = ("answers", "begun", "labels", "memos", "next_seq", "records", "state", "uncounted", "waking")
+    __slots__ = ("answers", "begun", "labels", "memos", "next_seq", "records", "spent", "state", "uncounted", "waking")
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -70,6 +71,8 @@ class History:
         """What was memoized, by path and key."""
         self.waking: dict[str, float] = {}
         """When each pause is over, in seconds since the epoch."""
+        self.spent: dict[str, list[tuple[Usage | None, str, float]]] = {}
+        """The model calls that each step has made under a budget, and the money that it has reported."""
         self.begun: set[str] = set()
         """The rounds and items in which something was completed: ``outer/loop[2]``."""
         self.state: dict[str, list[Any]] = {}
@@ -154,6 +157,8 @@ def _read_record(history: History, row: JournalRow, data: dict[str, Any]) -> Non
     record.ended = data.get("to", 0.0)
     history.records.pop(row.path, None)
     history.records[row.path] = record
+    if "spent" in data:
+        history.spent[row.path] = [(_read_usage(usage), *rest) for usage, *rest in data["spent"]]
     if row.kind == COMPLETED:
         record.status = "success"
         record.output = data
@@ -192,6 +197,18 @@ def error_data(error: BaseException) -> dict[str, Any]:
     Return what is kept of an error: its class, its code and its words.
     """
     return {"type": type(error).__name__, "code": getattr(error, "code", None), "message": str(error)}
+
+
+def spent_data(calls: Iterable[tuple[Usage | None, str, float]]) -> list[Any]:
+    """
+    Return what is kept of what a step has used.
+    """
+    fields = Usage.__fields__
+    return [[usage and [getattr(usage, name) for name in fields], model, money] for usage, model, money in calls]
+
+
+def _read_usage(kept: Sequence[int] | None) -> Usage | None:
+    return Usage(*kept) if kept is not None else None
 
 
 def stop_data(record: Record, stop: Stop) -> dict[str, Any]:

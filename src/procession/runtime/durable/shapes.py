@@ -7,14 +7,16 @@ The types come from annotations: a step's output, a map's result.  A container's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
+from procession.errors import UntypedValue
 from procession.messages.shapes import is_items
 from procession.steps.codec import Codec, codec_of
 from procession.steps.item_error import ItemError
 from procession.steps.patches import decode_patch, encode_patch
-from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
+from procession.workflows.plan import Capped, Choice, Dag, Each, Fork, Leaf, Loop, Map, Nested, Pause, Plan, PlanNode
 
 __all__ = ["codec_for", "decode_value", "encode_output", "encode_value", "shape_of", "untyped"]
 
@@ -120,6 +122,8 @@ def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
             return _encode(last.plan.nodes, value, where)
         case Loop():
             return _encode(last.body, value, where)
+        case Capped():
+            return _either(last, value, where)
         case Each() if is_items(value):
             return _each(last.body, value, where)
         case Fork() | Choice():
@@ -133,6 +137,19 @@ def _encode(nodes: Sequence[PlanNode], value: Any, where: str) -> Any:
             return _by_id(ends, value, where)
         case _:
             return untyped().encode(value, where=where)
+
+
+def _either(node: Capped, value: Any, where: str) -> Any:
+    """
+    Return the output of what has a budget as JSON knows it: its own, or what stands in its place.
+    """
+    if node.fallback:
+        with suppress(UntypedValue):
+            return _encode(node.fallback, value, where)
+    if node.budget.on_exceed != "block":
+        with suppress(UntypedValue):
+            return untyped().encode(value, where=where)
+    return _encode(node.nodes, value, where)
 
 
 def _each(body: Sequence[PlanNode], items: Sequence[Any], where: str) -> list[Any]:

@@ -13,7 +13,7 @@ from procession.runtime.records import Record
 from procession.steps.codec import codec_of
 from procession.steps.result import Suspended
 from procession.steps.schema import schema_of
-from procession.workflows.plan import Choice, Dag, Each, Fork, Leaf, Loop, Nested, Plan, PlanNode
+from procession.workflows.plan import Capped, Choice, Dag, Each, Fork, Leaf, Loop, Nested, Plan, PlanNode
 
 __all__ = ["answer_tree", "choose", "leaf_at", "node_at"]
 
@@ -87,11 +87,17 @@ def node_at(nodes: Sequence[PlanNode], path: str, prefix: str = "") -> PlanNode 
     """
     Return the node at *path*, among *nodes* and what they contain, which stand at *prefix*.
     """
+    found: PlanNode | None
     for node in nodes:
         at = prefix + node.key
+        if isinstance(node, Capped):
+            found = node_at(node.fallback or (), path, at + "/") or node_at(node.nodes, path, prefix)
+            if found is not None:
+                return found
+            continue
         if at == path:
             return node
-        found: PlanNode | None = None
+        found = None
         match node:
             case Nested() if path.startswith(at + "/"):
                 found = node_at(node.plan.nodes, path, at + "/")

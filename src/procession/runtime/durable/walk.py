@@ -14,6 +14,7 @@ from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
 from procession.runtime.walk import RUNNERS, call_with
 from procession.steps.result import STOPS, Bailed
+from procession.steps.spending import METERS, Calls
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import Leaf, PlanNode
 
@@ -59,7 +60,7 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
     run.append(record)
     base = value.fork() if is_forkable(value) else None
     try:
-        output = await perform(node, run, record, value)
+        output = await (perform(node, run, record, value) if not METERS.get() else _counted(node, run, record, value))
         if record.stop is not None:  # a verdict that the step's code has swallowed
             raise signal_of(record.stop)
         await journal.completed(run, record, output, base)
@@ -73,6 +74,20 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
                 return conclude(run, record, failed)
         return stop
     return run.done(record, output)
+
+
+async def _counted(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
+    """
+    Run a step under a budget, and note what it uses, so that it counts where the run goes on.
+    """
+    if run.spent is None:
+        run.spent = {}
+    calls = run.spent[record.path] = Calls()
+    outer = METERS.set((*METERS.get(), calls))
+    try:
+        return await perform(node, run, record, value)
+    finally:
+        METERS.reset(outer)
 
 
 def call_durably(

@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from procession.errors import Fix
-from procession.steps.step import Step
+from procession.steps.budget import Budget
+from procession.steps.step import Step, as_step
 from procession.workflows.checks.finder import Finder
 from procession.workflows.checks.names import quoted
 from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, StepNode
@@ -28,6 +29,8 @@ def check_branches(finder: Finder) -> None:
         for child in (node,) if isinstance(node, StepNode) else node.children:
             if child.on is not None and child.step.hooks and not child.on & child.step.hooks:
                 _say_idle(finder, child, child.on)
+            if child.budget is not None and child.step.hooks:
+                _check_budget(finder, child, child.budget)
     if isinstance(before, ParallelNode):
         _check_mutators(finder, before)
 
@@ -46,6 +49,26 @@ def _check_mutators(finder: Finder, node: ParallelNode) -> None:
             severity="warning",
             fix=Fix("option", step=node.id, code='merge="chain"'),
         )
+
+
+def _check_budget(finder: Finder, child: StepNode, budget: Budget) -> None:
+    taking_part = child.step.hooks if child.on is None else child.step.hooks & child.on
+    if budget.on_exceed == "skip":
+        passes = "once its budget is used up it is skipped, and what it would have stopped passes"
+    elif budget.on_exceed == "fallback" and not (
+        budget.falls_back_on_step and taking_part <= as_step(budget.fallback).hooks
+    ):
+        passes = "once its budget is used up its fallback, which does not take part in all of its hooks, decides"
+    else:
+        return
+    finder.say(
+        "guard-skipped",
+        f"{child.id!r} is a processor: {passes}",
+        child,
+        'leave on_exceed="block", or fall back on a cheaper processor with the same hooks',
+        severity="warning",
+        fix=Fix("option", step=child.id, code='on_exceed="block"'),
+    )
 
 
 def _say_idle(finder: Finder, child: StepNode, on: Collection[str]) -> None:

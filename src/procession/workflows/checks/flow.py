@@ -106,7 +106,8 @@ class _Flow:
             self.known[child.id] = self.step(child, current, None)
         if is_forked(current) or callable(node.merge):
             return None  # merged, by the value or by a function
-        return Outputs({child.id: self.known[child.id] for child in node.arms})
+        left_out = [child.id for child in node.arms if child.budget is not None and child.budget.on_exceed == "skip"]
+        return Outputs({child.id: self.known[child.id] for child in node.arms}, left_out)
 
     def branch(self, node: BranchNode, current: Type) -> Type:
         for arm in node.arms:
@@ -173,6 +174,8 @@ class _Flow:
             self.fit(node, current, wanted, f"{node.id!r} takes", hint, before)
         if step.execute is None and step.inline is None and step.body is None:
             return current
+        if node.budget is not None and node.budget.on_exceed != "block":
+            return None  # another value may stand in its place
         return given if step.kind != "workflow" else made_by(step)
 
     def tool(self, node: StepNode, current: Type) -> None:

@@ -1,0 +1,204 @@
+"""
+Capped: what runs under a budget, and what happens once that is used up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+
+from procession.messages.tripwire import TripwireInfo
+from procession.runtime.events import Note
+from procession.runtime.executor import fail
+from procession.runtime.fanin import is_forkable
+from procession.runtime.isolate import isolated
+from procession.runtime.meter import Meter
+from procession.runtime.observability.logging import log_stop
+from procession.runtime.records import Record
+from procession.runtime.state import RunState, Walk
+from procession.steps.event_loop import cancel_scope
+from procession.steps.own_task import OwnTask, leave
+from procession.steps.result import STOPS, Blocked, Cancelled, Stop
+from procession.steps.spending import METERS
+from procession.workflows.plan import FALLBACK, SKIPPED, SPENT, Capped, Leaf, Spent
+
+__all__ = ["left_behind", "run_capped"]
+
+
+async def run_capped(node: Capped, value: Any, run: RunState, prefix: str, walk: Walk, detail: bool) -> Any:
+    """
+    Run what has a budget, in a task of its own, and return its output, what stands for it, or the ``Stop`` that ended it.
+    """
+    path = prefix + node.key
+    if run.replaying and f"{path}/{SPENT}" in run.records:  # used up before the run went on
+        return await _instead(node, value, run, path, walk)
+    # What is stopped half-way may have changed what it was given, and something else goes on with that.
+    given = value if node.budget.on_exceed == "block" or node.leaves else _own(value)
+    began = run.now()
+    meter, output = await _measured(node, given, run, path, prefix, walk)
+    if meter.exceeded is None or _is_final(output):
+        if given is not value and type(output) not in STOPS and is_forkable(output):
+            return value.adopt({node.id: output}, output, allow_drop=True)
+        return output
+    used = meter.used(run.now() - began)
+    if node.budget.on_exceed == "block":
+        return _blocked(node, run, path, used)
+    try:
+        await _note(node, value, run, path, used, detail)
+    except Exception as error:  # it could not be written down
+        return fail(run, node, path, error)
+    return await _instead(node, value, run, path, walk)
+
+
+def _own(value: Any) -> Any:
+    return value.fork() if is_forkable(value) else isolated(value)
+
+
+def _is_final(output: Any) -> bool:
+    """
+    Whether a processor has said no: that is its verdict, whatever it has used for that.
+    """
+    return type(output) is Blocked and not output.tripwire.retry
+
+
+async def _measured(node: Capped, value: Any, run: RunState, path: str, prefix: str, walk: Walk) -> tuple[Meter, Any]:
+    """
+    Run the nodes inside and return what was counted, and what they gave.
+    """
+    seconds = node.budget.seconds
+    waiting = cancel_scope()
+    task: OwnTask | None = None
+
+    def stop() -> None:
+        if task is not None:
+            task.cancel()
+        waiting.cancel()
+
+    async def work() -> Any:
+        METERS.set((*METERS.get(), meter))
+        return await walk(node.nodes, value, run, prefix)
+
+    meter = Meter(node.budget, path, stop)
+    if run.history is not None:
+        for at, calls in run.history.spent.items():
+            if at == path or (_is_below(at, path) and not _is_below(at, f"{path}/{FALLBACK}")):
+                for call in calls:
+                    meter.add(*call)
+        if meter.exceeded is not None:
+            return meter, None
+    if seconds is not None:
+        waiting.deadline = anyio.current_time() + seconds
+    run.caps += (meter,)
+    task = OwnTask(work)
+    try:
+        with waiting:
+            await task.wait()
+        if task.ended is None or (seconds is not None and task.ended >= waiting.deadline):
+            meter.exceed("seconds")  # unless something else was used up before
+        await _stop(task, run, path)
+    except BaseException:  # who waits for it is cancelled
+        await _stop(task, run, path)
+        meter.closed, meter.exceeded = True, None
+        _close(run, path)
+        raise
+    finally:
+        meter.closed = True
+        run.caps = tuple(each for each in run.caps if each is not meter)
+    if task.error is not None and meter.exceeded is None:
+        if isinstance(task.error, anyio.get_cancelled_exc_class()):
+            return meter, Cancelled(path, "it was cancelled from outside")
+        raise task.error
+    return meter, task.result
+
+
+async def _stop(task: OwnTask, run: RunState, path: str) -> None:
+    if not await task.stop(run.grace):
+        leave(run.scope, path, task)
+        left_behind(run, path)
+
+
+def _is_below(path: str, above: str) -> bool:
+    return path.startswith((above + "/", above + "["))
+
+
+def _close(run: RunState, path: str) -> None:
+    """
+    Close the record at *path*, which was kept open for what the budget would say.
+    """
+    record = run.records.get(path)
+    if record is not None and record.status == "running":
+        run.close(record, Cancelled(path, run.why_cancelled(path)))
+
+
+def left_behind(run: RunState, path: str) -> None:
+    """
+    Record what goes on at *path*, and below, as left behind.
+    """
+    for record in list(run.records.values()):
+        if (record.path == path or _is_below(record.path, path)) and record.status == "running":
+            run.close(record, Cancelled(path, "it did not stop in time and was left behind"))
+            run.records[record.path] = record.copy()  # the straggler goes on with its own
+
+
+def _blocked(node: Capped, run: RunState, path: str, used: dict[str, Any]) -> Stop:
+    record = run.records.get(path)
+    if record is None or record.status != "running":
+        record = run.records[path] = Record(node.nodes[0], path, 0.0)
+    stop = Blocked(path, _verdict(node, path, used))
+    run.close(record, stop)
+    log_stop(run.run_id, record, stop)
+    return stop
+
+
+def _verdict(node: Capped, path: str, used: dict[str, Any]) -> TripwireInfo:
+    inner = node.nodes[0]
+    step = inner.step if isinstance(inner, Leaf) else None
+    kind = "budget_exceeded"
+    if node.guards:  # it could not check: D17
+        kind = "guard_timeout" if used["what"] == "seconds" else "guard_failed"
+    told = f"it used {used['used']:g} of {used['limit']:g} {used['what']}"
+    return TripwireInfo(
+        f"the budget of {path!r} is used up: {told if 'unpriced' not in used else 'its price could not be told'}",
+        metadata={"kind": kind, "budget": {"path": path, **used}},
+        processor_id=getattr(step.owner, "id", None) if step is not None and step.kind == "processor" else None,
+    )
+
+
+async def _note(node: Capped, value: Any, run: RunState, path: str, used: dict[str, Any], detail: bool) -> None:
+    """
+    Record that the budget is used up and something else goes on in its place, and write that down.
+    """
+    kept = run.records.get(path)
+    if detail or kept is not None:
+        now, attempt = run.now(), kept.attempt if kept is not None else 1
+        record = run.records[path] = Record(node, path, kept.started if kept is not None else now, value)
+        record.status = "skipped"
+        record.ended, record.attempt = now, attempt
+        payload = {"reason": "budget", "budget": used, "instead": node.budget.describe().get("fallback")}
+        run.append(Note("node.skipped", now, path, node.id, attempt, payload))
+    spent = run.records[f"{path}/{SPENT}"] = Record(Spent(SPENT, SPENT), f"{path}/{SPENT}", run.now())
+    spent.output = used
+    spent.status = "success"
+    spent.ended = spent.started
+    if run.journal is not None:
+        await run.journal.completed(run, spent, used)
+
+
+async def _instead(node: Capped, value: Any, run: RunState, path: str, walk: Walk) -> Any:
+    """
+    Return what stands for the output of what has used up its budget.
+    """
+    record = run.records.get(path)
+    if record is None or record.node is not node:
+        record = run.records[path] = Record(node, path, 0.0, value)
+        record.status = "skipped"
+    if node.budget.on_exceed == "skip":
+        return SKIPPED if node.leaves else value
+    output = node.budget.fallback
+    if node.fallback is not None:
+        output = await walk(node.fallback, value, run, path + "/")
+        if type(output) in STOPS:
+            return output
+    record.output, record.status = output, "success"  # who asks for the output of the branch gets this one
+    return output

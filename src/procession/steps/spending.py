@@ -1,0 +1,67 @@
+"""
+Spending: what is counted of what is going on here.
+
+What counts is a context variable, so that tasks and threads that a step begins count with it, and a branch beside does
+not.  Where there is no budget it is empty.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import Lock
+
+from procession.messages.usage import Usage
+
+__all__ = ["METERS", "Calls", "Count", "report"]
+
+
+class Count:
+    """
+    Tokens and money, added up.  Threads may add at the same time.
+    """
+
+    __slots__ = ("_lock", "money", "tokens")
+
+    def __init__(self, tokens: int = 0, money: float = 0.0) -> None:
+        self.tokens = tokens
+        self.money = money
+        self._lock = Lock()
+
+    def add(self, usage: Usage | None, model: str, money: float) -> None:
+        """
+        Count the tokens of a call of the model with this id, and *money*.
+        """
+        with self._lock:
+            self.money += money
+            if usage is not None:
+                self.tokens += usage.total_tokens
+
+
+class Calls(Count):
+    """
+    What was counted one by one, for what is kept.
+    """
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Usage | None, str, float]] = []
+
+    def add(self, usage: Usage | None, model: str, money: float) -> None:
+        """
+        Note the tokens of a call of the model with this id, and *money*.
+        """
+        self.calls.append((usage, model, money))
+
+
+METERS: ContextVar[tuple[Count, ...]] = ContextVar("procession_meters", default=())
+"""What counts here: the innermost last."""
+
+
+def report(usage: Usage | None, model: str = "", money: float = 0.0) -> None:
+    """
+    Let all that counts here count the tokens of a call of the model with this id, and *money*.
+    """
+    for count in METERS.get():
+        count.add(usage, model, money)
