@@ -116,7 +116,10 @@ async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str
     token = new_id()
     found = await ledger.store.claim(run_id, token, LEASE, of=of)
     if found is None:
-        raise RunAlreadyClaimed(f"run {run_id} is held by somebody else, or has been {verb} by them")
+        raise RunAlreadyClaimed(
+            f"run {run_id} is held by somebody else, or has been {verb} by them",
+            hint=f"where their process has died, it is free {LEASE:g} s later at most: try again then",
+        )
     journal = Journal(ledger.store, run_id, token)
     try:
         taken = Taken(found, await ledger.store.entries(run_id), journal)

@@ -1,0 +1,235 @@
+"""The table "What happens when" of docs/runtime.md: where a run is when its process, runtime, task or itself comes to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import pytest
+
+from procession.errors import RunAlreadyClaimed
+from procession.runtime.runtime import Runtime
+from procession.steps.retry import RetryPolicy
+from procession.steps.step import Step, StepContext, step
+from procession.storage.memory import InMemoryJournal
+from procession.workflows.workflow import create_workflow
+
+PLACES = ("in a step", "in a retry delay", "asleep", "suspended", "answered")
+
+
+class Scene:
+    """A run that comes to a place and stays there, until whoever takes it up finds everything in order."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.now = 1_000.0
+        self.ran: list[str] = []
+        self.reached = anyio.Event()
+        self.fine = False
+        self.store = InMemoryJournal(clock=lambda: self.now)
+        self.workflow = self.made()
+
+    async def stay(self) -> None:
+        """Be at the place, unless all is in order."""
+        self.reached.set()
+        if not self.fine:
+            await anyio.sleep_forever()
+
+    def made(self) -> Any:
+        """Return a workflow that does something, comes to the place, and does something more."""
+
+        @step
+        async def first(ctx: StepContext[int]) -> int:
+            self.ran.append("first")
+            return ctx.input + 1
+
+        @step
+        async def works(ctx: StepContext[int]) -> int:
+            self.ran.append("works")
+            await self.stay()
+            return ctx.input
+
+        @step(retry=RetryPolicy(3, initial=10_000, max_delay=10_000))
+        async def fails(ctx: StepContext[int]) -> int:
+            self.ran.append(f"fails {ctx.attempt}")
+            self.reached.set()
+            if not self.fine:
+                raise ConnectionError
+            return ctx.input
+
+        @step(resume_type=int)
+        async def asks(ctx: StepContext[int]) -> int:
+            self.ran.append("asks")
+            if self.place == "suspended":
+                self.reached.set()
+            answer: int = await ctx.suspend("how many?")
+            self.ran.append(f"answered {answer}")
+            if self.place == "answered":
+                await self.stay()
+            return ctx.input
+
+        @step
+        async def last(ctx: StepContext[int]) -> int:
+            self.ran.append("last")
+            return ctx.input + 1
+
+        def seconds(value: int) -> float:
+            self.ran.append("asked how long")
+            self.reached.set()
+            return 0 if self.fine else 10_000
+
+        middle: dict[str, Step[int, int]] = {"in a step": works, "in a retry delay": fails}
+        begun = create_workflow("w", int).then(first)
+        if self.place == "asleep":
+            return begun.sleep(seconds, id="pause").then(last).commit()
+        return begun.then(middle.get(self.place, asks)).then(last).commit()
+
+    async def arrive(self, runtime: Runtime) -> None:
+        """Run until the place is reached."""
+        if self.place in ("suspended", "answered"):
+            await runtime.run(self.workflow, 1, run_id="r")
+        if self.place == "answered":
+            await runtime.resume("r", 7)
+        elif self.place != "suspended":
+            await runtime.run(self.workflow, 1, run_id="r")
+
+    async def written(self) -> None:
+        """Wait until the run is there, and what is written about the place is written."""
+        await self.reached.wait()
+        await anyio.wait_all_tasks_blocked()
+
+    def later(self) -> Runtime:
+        """Return the runtime of a process that comes later, when all is in order."""
+        self.fine = True
+        self.ran.clear()
+        runtime = Runtime(self.store)
+        runtime.registry.add(self.workflow)
+        return runtime
+
+    def left_by_a_dead_process(self) -> InMemoryJournal:
+        """Return the store as it is now, as another process finds it."""
+        left = InMemoryJournal(clock=lambda: self.now)
+        for name in ("_rows", "_ended", "_graphs", "_claims"):
+            setattr(left, name, dict(getattr(self.store, name)))
+        left._entries = {run: dict(rows) for run, rows in self.store._entries.items()}  # pyright: ignore[reportPrivateUsage]
+        return left
+
+
+async def wakes_at(runtime: Runtime) -> float:
+    """Return when the run that sleeps here is to wake."""
+    async for event in runtime.observe("r"):
+        if "wakes_at" in event.payload:
+            moment: float = event.payload["wakes_at"]
+            return moment
+    raise AssertionError("it does not sleep")
+
+
+async def assert_sleeps_until(moment: float, runtime: Runtime, here: Scene) -> None:
+    """Take up the run, and check that it sleeps for what is left, without asking again how long."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runtime.recover)
+        await anyio.wait_all_tasks_blocked()
+        assert await wakes_at(runtime) == pytest.approx(moment, abs=1)
+        assert here.ran == []
+        tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(params=PLACES)
+def scene(request: pytest.FixtureRequest) -> Callable[[], Scene]:
+    """Return what makes the scene of a place."""
+    return lambda: Scene(request.param)
+
+
+# What whoever takes the run up does, after the process died or the runtime closed.
+DONE_LATER = {
+    "in a step": ["works", "last"],
+    "in a retry delay": ["fails 2", "last"],
+    "answered": ["asks", "answered 7", "last"],
+}
+
+
+async def test_the_process_is_killed(scene: Callable[[], Scene]) -> None:
+    """What was done is not done again: steps run again, attempts count on, a pause ends when it was to, answers hold."""
+    here = scene()
+    first, moment = Runtime(here.store), 0.0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(here.arrive, first)
+        await here.written()
+        if here.place == "asleep":
+            moment = await wakes_at(first)
+        here.store = here.left_by_a_dead_process()
+        tasks.cancel_scope.cancel()
+    runtime = here.later()
+    if here.place == "suspended":
+        assert (await runtime.resume("r", 7)).unwrap() == 3
+        assert here.ran == ["asks", "answered 7", "last"]
+        return
+    assert await runtime.recover() == []
+    with pytest.raises(RunAlreadyClaimed, match="30 s"):
+        await runtime.restart("r")
+    here.now += 31
+    if here.place == "asleep":
+        await assert_sleeps_until(moment, runtime, here)
+        return
+    (result,) = await runtime.recover()
+    assert result.unwrap() == 3
+    assert here.ran == DONE_LATER[here.place]
+
+
+async def test_the_runtime_closes(scene: Callable[[], Scene]) -> None:
+    """A run in the background that is broken off is given back, so that another process takes it up at once."""
+    here = scene()
+    if here.place in ("suspended", "answered"):
+        await Runtime(here.store).run(here.workflow, 1, run_id="r")
+    moment = 0.0
+    async with Runtime(here.store, drain=0) as runtime:
+        runtime.registry.add(here.workflow)
+        if here.place == "answered":
+            runtime.background(runtime.resume, "r", 7)
+        elif here.place != "suspended":
+            runtime.start(here.workflow, 1, run_id="r")
+        if here.place != "suspended":
+            await here.written()
+        if here.place == "asleep":
+            moment = await wakes_at(runtime)
+    runtime = here.later()
+    if here.place == "suspended":
+        assert (await runtime.resume("r", 7)).unwrap() == 3
+        return
+    assert (await runtime.get("r")).status == "running"
+    if here.place == "asleep":
+        await assert_sleeps_until(moment, runtime, here)
+        return
+    (result,) = await runtime.recover()
+    assert result.unwrap() == 3
+    assert here.ran == DONE_LATER[here.place]
+
+
+async def test_the_task_is_cancelled(scene: Callable[[], Scene]) -> None:
+    """Whoever cancels the task that a run goes on in cancels the run, for good; one that waits has no task."""
+    here = scene()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(here.arrive, Runtime(here.store))
+        await here.written()
+        tasks.cancel_scope.cancel()
+    runtime = here.later()
+    assert (await runtime.get("r")).status == ("suspended" if here.place == "suspended" else "cancelled")
+    assert await runtime.recover() == []
+    assert here.ran == []
+
+
+async def test_the_run_is_cancelled(scene: Callable[[], Scene]) -> None:
+    """A run that is cancelled by its id is cancelled for good, wherever it is."""
+    here = scene()
+    runtime = Runtime(here.store)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(here.arrive, runtime)
+        await here.written()
+        assert await runtime.cancel("r")
+    runtime = here.later()
+    assert (await runtime.get("r")).status == "cancelled"
+    assert await runtime.recover() == []
+    with pytest.raises(RunAlreadyClaimed):
+        await runtime.resume("r", 7)
+    assert here.ran == []
