@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from procession.storage.base import JournalStore
+from procession.storage.memory import InMemoryJournal
 
 Fault = Callable[..., Awaitable[None]]
 """Is awaited before a call of the store, with its arguments: it may raise, or take its time."""
@@ -46,3 +47,12 @@ def failing(*numbers: int, error: type[Exception]) -> Fault:
             raise error("the disk is gone")
 
     return fault
+
+
+def left_by_a_dead_process(store: InMemoryJournal, clock: Callable[[], float]) -> InMemoryJournal:
+    """Return a store as it is now, as another process finds it; what is written from now on is not in it."""
+    left = InMemoryJournal(clock=clock)
+    for name in ("_rows", "_ended", "_graphs", "_claims"):
+        setattr(left, name, dict(getattr(store, name)))
+    left._entries = {run: dict(rows) for run, rows in store._entries.items()}  # pyright: ignore[reportPrivateUsage]
+    return left

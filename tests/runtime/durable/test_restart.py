@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.runtime.durable.faults import left_by_a_dead_process
 
 from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunError, RunNotFound
 from procession.runtime.runtime import Runtime
@@ -100,21 +101,25 @@ async def test_attempts_of_before_a_crash_count() -> None:
     """A step that may be tried three times and failed twice before the crash is tried once more."""
     now = [100.0]
     attempts: list[int] = []
+    third = anyio.Event()
 
     @step(retry=RetryPolicy(3))
     async def fails(ctx: StepContext[int]) -> int:
         attempts.append(ctx.attempt)
-        if ctx.attempt == 3 and len(attempts) == 3:
-            raise Death
+        if attempts == [1, 2, 3]:
+            third.set()
+            await anyio.sleep_forever()
         raise ValueError
 
     workflow = create_workflow("fails", int).then(fails).commit()
     store = InMemoryJournal(clock=lambda: now[0])
-    runtime = Runtime(store)
-    with pytest.raises(Death):
-        await runtime.run(workflow, 0, run_id="r")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Runtime(store).create_run(workflow, run_id="r").start, 0)
+        await third.wait()
+        store = left_by_a_dead_process(store, lambda: now[0])
+        tasks.cancel_scope.cancel()
     now[0] += 60
-    assert (await runtime.restart("r")).status == "failed"
+    assert (await Runtime(store).restart("r", workflow=workflow)).status == "failed"
     assert attempts == [1, 2, 3, 3]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.runtime.durable.faults import left_by_a_dead_process
 
 from procession.errors import RunAlreadyClaimed
 from procession.runtime.runtime import Runtime
@@ -107,14 +108,6 @@ class Scene:
         runtime.registry.add(self.workflow)
         return runtime
 
-    def left_by_a_dead_process(self) -> InMemoryJournal:
-        """Return the store as it is now, as another process finds it."""
-        left = InMemoryJournal(clock=lambda: self.now)
-        for name in ("_rows", "_ended", "_graphs", "_claims"):
-            setattr(left, name, dict(getattr(self.store, name)))
-        left._entries = {run: dict(rows) for run, rows in self.store._entries.items()}  # pyright: ignore[reportPrivateUsage]
-        return left
-
 
 async def wakes_at(runtime: Runtime) -> float:
     """Return when the run that sleeps here is to wake."""
@@ -158,7 +151,7 @@ async def test_the_process_is_killed(scene: Callable[[], Scene]) -> None:
         await here.written()
         if here.place == "asleep":
             moment = await wakes_at(first)
-        here.store = here.left_by_a_dead_process()
+        here.store = left_by_a_dead_process(here.store, lambda: here.now)
         tasks.cancel_scope.cancel()
     runtime = here.later()
     if here.place == "suspended":
