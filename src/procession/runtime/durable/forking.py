@@ -18,30 +18,55 @@ from procession.runtime.durable.holding import LEASE, save_graph
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.ledger import Ledger
 from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, STOPPED, read_rows, to_json
-from procession.runtime.durable.shapes import codec_for, encode_value
-from procession.runtime.durable.targets import leaf_at
+from procession.runtime.durable.shapes import codec_for, encode_value, untyped
+from procession.runtime.durable.targets import node_at
 from procession.runtime.run import Run
 from procession.runtime.walk import plan_of
-from procession.steps.codec import codec_of
 from procession.storage.base import JournalRow
-from procession.workflows.plan import FALLBACK, SPENT, Capped, Choice, Dag, Each, Fork, Loop, Nested, Plan, PlanNode
+from procession.workflows.plan import (
+    FALLBACK,
+    SPENT,
+    Capped,
+    Choice,
+    Dag,
+    Each,
+    Fork,
+    Loop,
+    Nested,
+    Pause,
+    Plan,
+    PlanNode,
+)
 
 __all__ = ["fork_run", "kept_rows"]
 
 
-def kept_rows(plan: Plan, rows: Sequence[JournalRow], at: str | None) -> list[JournalRow]:
+def kept_rows(plan: Plan, rows: Sequence[JournalRow], at: str | None, outputs: Mapping[str, Any]) -> list[JournalRow]:
     """
-    Return the *rows* of a run that hold for one forked *at* a path: all but those of that step and what follows it.
+    Return the *rows* of a run that hold for one forked *at* a path: all but those of that step and what follows it, with
+    *outputs* in place of what they have.
 
     Without *at* all that was completed is kept, so that the new run begins where the old one stopped.
 
-    Raises ``ResumeError`` where the plan has no such step.
+    Raises ``ResumeError`` where the run has no such step, or no such output.
     """
-    if at is not None:
-        after = _Cut(at)
-        if not after.sequence(plan.nodes, ""):
-            raise ResumeError(f"workflow {plan.id!r} has no step at {at!r}", hint=f"its steps: {', '.join(after.seen)}")
-        rows = [row for row in rows if not after.covers(row.path)]
+    cut = _Cut(at) if at is not None else None
+    if cut is not None:
+        if not cut.sequence(plan.nodes, ""):
+            raise ResumeError(f"workflow {plan.id!r} has no step at {at!r}", hint=f"its steps: {', '.join(cut.seen)}")
+        for inside in cut.inside:
+            if not any(row.path.startswith(inside) for row in rows):
+                raise ResumeError(f"the run has not come to {inside!r}", hint="rounds and items are counted from 0")
+        rows = [row for row in rows if not cut.covers(row.path)]
+    kept = _completed(rows)
+    for path, value in outputs.items():
+        kept = _replaced(plan, kept, path, value)
+    if cut is not None:
+        cut.refuse_other_arms(kept)
+    return kept
+
+
+def _completed(rows: Sequence[JournalRow]) -> list[JournalRow]:
     done = {row.path for row in rows if row.kind == COMPLETED}
     kept: list[JournalRow] = []
     for row in rows:
@@ -76,9 +101,7 @@ async def fork_run(
     row = await row_of(ledger, run_id)
     workflow = definition(row.owner)
     plan = plan_of(workflow, None)
-    rows = kept_rows(plan, await ledger.store.entries(run_id), at)
-    for path, value in outputs.items():
-        rows = _replaced(plan, rows, path, value)
+    rows = kept_rows(plan, await ledger.store.entries(run_id), at, outputs)
     made_id, token = new_run_id or new_id(), new_id()
     made = row.replace(
         run_id=made_id,
@@ -108,10 +131,12 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
     """
     Return *rows* in which the output at *path* is *value*.
     """
+    node = node_at(plan.nodes, path)
     for index, row in enumerate(rows):
-        if row.path == path and row.kind == COMPLETED:
-            leaf = leaf_at(plan, path)
-            codec = codec_for(leaf) if leaf is not None else codec_of(None)
+        if row.path == path and row.kind == COMPLETED and not isinstance(node, Pause):
+            if isinstance(node, Choice):
+                _refuse_choice(node, path, value)
+            codec = codec_for(node) if node is not None else untyped()
             data = json.loads(row.data or "{}")
             data = {key: each for key, each in data.items() if key not in ("patch", "own")}
             data |= encode_value(codec, value, None, where=f"output of {path!r}", path=path)
@@ -120,6 +145,13 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
         f"{path!r} has no output before the fork that could be replaced",
         hint=f"those that have one: {', '.join(row.path for row in rows if row.kind == COMPLETED)}",
     )
+
+
+def _refuse_choice(node: Choice, path: str, value: Any) -> None:
+    arms = [arm.id for arm in node.arms]
+    chosen: list[Any] | None = value if type(value) is list else None
+    if chosen is None or not all(each in arms for each in chosen):
+        raise ResumeError(f"what branch {path!r} has chosen is a list of its arms: {', '.join(arms)}")
 
 
 class _Cut:
@@ -132,15 +164,33 @@ class _Cut:
         self.gone: list[str] = []
         self.rounds: list[tuple[str, int]] = []
         """Loops, and the first of their rounds that does not hold."""
+        self.inside: list[str] = []
+        """The rounds and items that the step stands in."""
+        self.arms: list[tuple[str, str]] = []
+        """The branches that it stands in, each with the id of the arm."""
         self.seen: list[str] = []
 
     def covers(self, path: str) -> bool:
+        if self.at.startswith((path + "/", path + "[")):  # what lies around it has not ended, either
+            return True
         if any(path == each or path.startswith((each + "/", each + "[")) for each in self.gone):
             return True
         return any(
             path.startswith(loop + "[") and int(path[len(loop) + 1 :].partition("]")[0]) >= first
             for loop, first in self.rounds
         )
+
+    def refuse_other_arms(self, rows: Sequence[JournalRow]) -> None:
+        """
+        Raise ``ResumeError`` where the step stands in an arm that its branch, by *rows*, has not taken.
+        """
+        for row in rows:
+            for path, arm in self.arms:
+                if row.path == path and row.kind == COMPLETED and arm not in json.loads(row.data or "{}")["out"]:
+                    raise ResumeError(
+                        f"{self.at!r} stands in an arm that {path!r} did not take",
+                        hint=f"outputs={{{path!r}: [{arm!r}]}} has it taken",
+                    )
 
     def sequence(self, nodes: Sequence[PlanNode], prefix: str) -> bool:
         """
@@ -169,7 +219,10 @@ class _Cut:
                     self.gone += (f"{path}/{each}" for each in (SPENT, FALLBACK))
                 return found or self.sequence(node.fallback or (), path + "/")
             case Fork() | Choice():
-                found = any([self.sequence(arm.nodes, prefix) for arm in node.arms])
+                hit = [arm.id for arm in node.arms if self.sequence(arm.nodes, prefix)]
+                if isinstance(node, Choice):
+                    self.arms += ((path, arm) for arm in hit)
+                found = bool(hit)
                 if found and node.map is not None:
                     self.gone.append(prefix + node.map.key)
                 elif not found and node.map is not None and prefix + node.map.key == self.at:
@@ -179,10 +232,13 @@ class _Cut:
             case Dag():
                 return self.graph(node, prefix)
             case Each() | Loop() if self.at.startswith(path + "["):
-                end = self.at.index("]", len(path)) + 1
-                inner = self.at[:end]
+                index, closed, _ = self.at[len(path) + 1 :].partition("]")
+                if not (closed and index.isdecimal()):
+                    return False
+                inner = f"{path}[{index}]"
+                self.inside.append(inner)
                 if isinstance(node, Loop):
-                    self.rounds.append((path, int(inner[len(path) + 1 : -1]) + 1))
+                    self.rounds.append((path, int(index) + 1))
                 if self.at == inner:
                     self.gone.append(inner)
                     return True
