@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from tests.runtime.durable.faults import left_by_a_dead_process
 
-from procession.errors import GraphChanged, ResumeError, RunAlreadyClaimed, RunError, RunNotFound
+from procession.errors import DefinitionError, GraphChanged, ResumeError, RunAlreadyClaimed, RunError, RunNotFound
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
@@ -266,3 +267,11 @@ async def test_a_changed_workflow_refuses_to_go_on() -> None:
     assert (await runtime.get("r")).status == "suspended"
     result = await runtime.resume("r", 1, workflow=made("a", "b"), accept_changes=["b"])  # type: ignore[arg-type]
     assert result.unwrap() == 3
+
+
+async def test_a_status_that_there_is_not_is_refused() -> None:
+    """Runs of a misspelt status are no empty list."""
+    wrong: Any = "finished"
+    with pytest.raises(DefinitionError, match=r"list\(\) has status='finished' \(hint: it is 'pending' or "):
+        await Runtime().list(status=wrong)
+    assert await Runtime().list(status=("success", "failed")) == []

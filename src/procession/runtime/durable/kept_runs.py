@@ -30,6 +30,7 @@ from procession.runtime.walk import plan_of
 from procession.steps.request_context import RequestContext
 from procession.steps.step import SupportsStep
 from procession.storage.base import RunRow, RunStatus
+from procession.workflows.options import check_choice
 
 if TYPE_CHECKING:
     from procession.runtime.durable.journal import Journal
@@ -285,10 +286,15 @@ class KeptRuns(ABC):
         Return runs, the newest first: those of a *workflow* (its id), in a *status*, of a resource, forked from another.
 
         *since* and *until* are seconds since the epoch; *after* is the id of the last run of the page before.
+
+        Raises ``DefinitionError`` for a status that there is not.
         """
+        statuses = (status,) if isinstance(status, str) else status
+        for each in statuses or ():
+            check_choice("list()", "status", each, RunStatus)
         return await self._keeper.store.runs(
             owner=workflow,
-            status=(status,) if isinstance(status, str) else status,
+            status=statuses,
             resource_id=resource_id,
             parent_run_id=parent_run_id,
             since=since,
