@@ -208,6 +208,7 @@ async def test_the_task_is_cancelled(scene: Callable[[], Scene]) -> None:
         tasks.cancel_scope.cancel()
     runtime = here.later()
     assert (await runtime.get("r")).status == ("suspended" if here.place == "suspended" else "cancelled")
+    assert (await runtime.get("r")).output_of("first") == 2
     assert await runtime.recover() == []
     assert here.ran == []
 
@@ -225,4 +226,8 @@ async def test_the_run_is_cancelled(scene: Callable[[], Scene]) -> None:
     assert await runtime.recover() == []
     with pytest.raises(RunAlreadyClaimed):
         await runtime.resume("r", 7)
+    assert (await runtime.get("r")).output_of("first") == 2
     assert here.ran == []
+    forked = await runtime.fork("r")
+    assert forked.status == ("suspended" if here.place in ("suspended", "answered") else "success")  # it asks again
+    assert "first" not in here.ran
