@@ -4,7 +4,6 @@ Forking: what of a run stays true for another one that goes its own way from som
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -17,7 +16,17 @@ from procession.runtime.durable.going_on import Revive, row_of
 from procession.runtime.durable.holding import LEASE, save_graph
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.ledger import Ledger
-from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, STOPPED, read_rows, to_json
+from procession.runtime.durable.rows import (
+    ANSWERED,
+    COMPLETED,
+    MEMOIZED,
+    RETRIED,
+    STOPPED,
+    from_json,
+    read_rows,
+    run_data,
+    to_json,
+)
 from procession.runtime.durable.shapes import codec_for, encode_value, untyped
 from procession.runtime.durable.targets import node_at
 from procession.runtime.run import Run
@@ -73,7 +82,7 @@ def _completed(rows: Sequence[JournalRow]) -> list[JournalRow]:
         if row.kind in (COMPLETED, ANSWERED, MEMOIZED) and row.path in done:
             kept.append(row)
         elif row.kind in (STOPPED, RETRIED) and row.path not in done:
-            data = json.loads(row.data or "{}")
+            data = from_json(row, f"row {row.seq} of its journal")
             if not data.get("settled"):
                 row = row.replace(kind=RETRIED, data=to_json({**data, "uncounted": True}))
             kept.append(row)
@@ -106,7 +115,7 @@ async def fork_run(
     made = row.replace(
         run_id=made_id,
         status="pending",
-        data=to_json({"input": json.loads(row.data or "{}").get("input")}),
+        data=to_json({"input": run_data(row).get("input")}),
         graph_hash=await save_graph(ledger, workflow),
         parent_run_id=run_id,
         forked_at=at,
@@ -137,7 +146,7 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
             if isinstance(node, Choice):
                 _refuse_choice(node, path, value)
             codec = codec_for(node) if node is not None else untyped()
-            data = json.loads(row.data or "{}")
+            data = from_json(row, f"row {row.seq} of its journal")
             data = {key: each for key, each in data.items() if key not in ("patch", "own")}
             data |= encode_value(codec, value, None, where=f"output of {path!r}", path=path)
             return [*rows[:index], row.replace(data=to_json(data)), *rows[index + 1 :]]

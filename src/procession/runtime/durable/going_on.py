@@ -16,7 +16,7 @@ from procession.runtime.durable.abandoning import abandon_all
 from procession.runtime.durable.holding import LEASE, graph_of
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.ledger import Kept, Ledger
-from procession.runtime.durable.rows import History, read_rows, to_json
+from procession.runtime.durable.rows import History, read_rows, run_data, to_json
 from procession.runtime.durable.targets import answer_tree, choose, leaf_at
 from procession.runtime.run import Run
 from procession.runtime.walk import plan_of
@@ -84,7 +84,7 @@ class Taken:
         """
         stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
         rows = self.journal.given_up(self.history.records)
-        await self.journal.end("cancelled", to_json({**json.loads(self.row.data or "{}"), "stop": stop}), rows)
+        await self.journal.end("cancelled", to_json({**run_data(self.row), "stop": stop}), rows)
 
     async def give_back(self) -> None:
         """

@@ -4,7 +4,6 @@ Holding: what is written down of a run when it begins and when it ends, and whos
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
@@ -17,7 +16,7 @@ from procession.ids import new_id
 from procession.runtime.durable.journal import Journal
 from procession.runtime.durable.kept_state import encode_state, restore_state
 from procession.runtime.durable.ledger import Kept, Ledger
-from procession.runtime.durable.rows import History, error_data, stop_data, to_json
+from procession.runtime.durable.rows import History, error_data, run_data, stop_data, to_json
 from procession.runtime.durable.shapes import decode_value, encode_output, encode_value
 from procession.runtime.durable.walk import call_durably, walk_durably
 from procession.runtime.fanin import is_forkable
@@ -276,7 +275,7 @@ def kept_input(row: RunRow) -> Any:
     """
     Return the input of the run that *row* is about, as it is kept.
     """
-    return json.loads(row.data or "{}").get("input")
+    return run_data(row).get("input")
 
 
 def decode_input(definition: Any, row: RunRow) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from procession.errors import UntypedValue
 from procession.messages.shapes import is_dict
 from procession.runtime.shared_state import UNSET, Contribution, SharedState
 from procession.steps.codec import codec_of
@@ -28,7 +29,12 @@ def encode_state(shared: SharedState, contributions: Sequence[Contribution], pat
             made.append([key])
         else:
             codec = codec_of(shared.type.types.get(key))
-            made.append([key, codec.encode(value, where=f"state {key!r}", path=path or None)])
+            where = f"state {key!r}, set by step {path!r}," if path else f"state {key!r}, given at the start,"
+            try:
+                made.append([key, codec.encode(value, where=where, path=path or None)])
+            except UntypedValue as error:
+                hint = "set plain data, or say its type: create_workflow(..., state=...)"
+                raise UntypedValue(error.message, path=path or None, hint=hint) from None
     return made
 
 

@@ -4,7 +4,6 @@ Observing: the events of a run that may be anywhere, from the first on.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
@@ -14,7 +13,17 @@ import anyio
 from procession.errors import RunNotFound, StepError
 from procession.runtime.durable.going_on import row_of
 from procession.runtime.durable.ledger import Ledger
-from procession.runtime.durable.rows import ANSWERED, COMPLETED, MEMOIZED, RETRIED, SLEEPING, read_rows, unwrapped
+from procession.runtime.durable.rows import (
+    ANSWERED,
+    COMPLETED,
+    MEMOIZED,
+    RETRIED,
+    SLEEPING,
+    from_json,
+    read_rows,
+    run_data,
+    unwrapped,
+)
 from procession.runtime.events import EventMaker, EventType, Note, WorkflowEvent
 from procession.storage.base import FINAL, JournalRow, RunRow
 
@@ -61,7 +70,7 @@ class Observation:
             return
         row = await row_of(self._ledger, self._run_id)
         self._maker = EventMaker(self._run_id)
-        given = unwrapped(json.loads(row.data or "{}").get("input"))
+        given = unwrapped(run_data(row).get("input"))
         self._ready.append(self._maker.begin(row.owner, row.created_at, given))
         await self._read()
 
@@ -92,7 +101,7 @@ def _events(maker: EventMaker, rows: Iterable[JournalRow]) -> Iterator[WorkflowE
             continue
         (record,) = read_rows([row]).records.values()
         if row.kind == RETRIED:
-            error = json.loads(row.data or "{}").get("error", {})
+            error = from_json(row, f"row {row.seq} of its journal").get("error", {})
             payload = {"error": StepError(error.get("message", "it failed"), path=row.path), "delay": None}
             note = Note("node.retrying", record.started, row.path, record.id, row.attempt + 1, payload)
             yield from maker.events_of(note)
@@ -104,7 +113,7 @@ def _events(maker: EventMaker, rows: Iterable[JournalRow]) -> Iterator[WorkflowE
 
 
 def _terminal(maker: EventMaker, row: RunRow) -> WorkflowEvent:
-    data: dict[str, Any] = json.loads(row.data or "{}")
+    data = run_data(row)
     payload: dict[str, Any] = {"status": row.status}
     match row.status:
         case "success":

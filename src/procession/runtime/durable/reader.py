@@ -4,12 +4,11 @@ RunStateReader: how a run stands that may be anywhere: suspended, ended, going o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from procession.messages.value import Value
-from procession.runtime.durable.rows import History, KeptNode, read_rows, unwrapped
+from procession.runtime.durable.rows import History, KeptNode, read_rows, run_data, unwrapped
 from procession.runtime.durable.shapes import codec_for
 from procession.runtime.durable.targets import leaf_at
 from procession.runtime.records import StepsView
@@ -43,7 +42,7 @@ class RunStateReader:
     def __init__(self, row: RunRow, rows: Sequence[JournalRow], plan: Plan | None) -> None:
         self.row = row
         """The run as a whole, as the store has it."""
-        self._data: dict[str, Any] = json.loads(row.data) if row.data else {}
+        self._data = run_data(row)
         self._history: History = read_rows(rows)
         self._plan = plan
 

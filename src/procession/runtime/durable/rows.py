@@ -13,18 +13,19 @@ from typing import Any
 
 from pydantic_core import to_json as json_of
 
-from procession.errors import StepError, UntypedValue
+from procession.errors import StepError, StoreError, UntypedValue
+from procession.messages.shapes import is_dict
 from procession.messages.tripwire import TripwireInfo
 from procession.messages.usage import Usage
 from procession.runtime.records import Record
 from procession.steps.codec import codec_of
 from procession.steps.result import Bailed, Blocked, Cancelled, Failed, Stop, Suspended
-from procession.storage.base import JournalRow
+from procession.storage.base import JournalRow, RunRow
 from procession.workflows.plan import PlanNode
 
 __all__ = [
     "ANSWERED", "COMPLETED", "MEMOIZED", "RETRIED", "SLEEPING", "STOPPED", "SUSPENDED", "History", "KeptNode", "error_data",
-    "read_rows", "spent_data", "stop_data", "to_json", "unwrapped",
+    "from_json", "read_rows", "run_data", "spent_data", "stop_data", "to_json", "unwrapped",
 ]  # fmt: skip
 
 COMPLETED = "completed"
@@ -51,6 +52,30 @@ def to_json(data: Mapping[str, Any]) -> str:
         return json_of(data).decode()  # in a tenth of the time
     except ValueError:  # it is nested more deeply than pydantic puts up with, or an error's words are no Unicode
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_json(row: JournalRow | RunRow, what: str) -> dict[str, Any]:
+    """
+    Return the data of a row; *what* is what it is, as an error says it.
+
+    Raises ``StoreError`` where that is none of ours.
+    """
+    try:
+        data: Any = json.loads(row.data) if row.data else {}
+    except ValueError:
+        data = None
+    if not is_dict(data):
+        raise StoreError(f"{what} cannot be read", hint="something else than this library has written it")
+    return data
+
+
+def run_data(row: RunRow) -> dict[str, Any]:
+    """
+    Return what is kept of a run as a whole.
+
+    Raises ``StoreError`` where that is none of ours.
+    """
+    return from_json(row, f"what is kept of run {row.run_id}")
 
 
 class History:
@@ -129,7 +154,7 @@ def read_rows(rows: Iterable[JournalRow]) -> History:
     """
     history = History()
     for row in rows:
-        data: dict[str, Any] = json.loads(row.data) if row.data else {}
+        data = from_json(row, f"row {row.seq} of its journal")
         history.next_seq = row.seq + 1
         path = row.path
         match row.kind:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from procession.errors import ResumeError, RunAlreadyClaimed
+from procession.errors import ResumeError, RunAlreadyClaimed, SchemaError
 from procession.runtime.records import Record
 from procession.steps.codec import codec_of
 from procession.steps.result import Suspended
@@ -136,6 +136,13 @@ def answer_tree(answer: Any, leaf: Leaf | None, path: str) -> Any:
     codec, where = codec_of(wanted), f"answer to step {path!r}"
     schema = schema_of(wanted)
     if schema is not None:
-        plain = schema.plain(answer)
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+        try:  # not by the wanted type: that would write what is of another as if it were of that
+            plain = to_jsonable_python(answer, by_alias=True)
+        except PydanticSerializationError:
+            raise SchemaError(
+                f"{where} is of type {type(answer).__name__}", path=path, hint=f"it must be {wanted!r}, or JSON for it"
+            ) from None
         answer = schema.validate_json(json.dumps(plain, ensure_ascii=False), where=where)
     return codec.encode(answer, where=where, path=path)
