@@ -195,7 +195,11 @@ class _Cut:
         """
         for row in rows:
             for path, arm in self.arms:
-                if row.path == path and row.kind == COMPLETED and arm not in json.loads(row.data or "{}")["out"]:
+                if (
+                    row.path == path
+                    and row.kind == COMPLETED
+                    and arm not in from_json(row, f"row {row.seq} of its journal")["out"]
+                ):
                     raise ResumeError(
                         f"{self.at!r} stands in an arm that {path!r} did not take",
                         hint=f"outputs={{{path!r}: [{arm!r}]}} has it taken",
