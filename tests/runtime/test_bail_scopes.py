@@ -8,6 +8,7 @@ import anyio
 import pytest
 from tests.runtime.kit import make, plus, run
 
+from procession.errors import DefinitionError
 from procession.runtime.run import RunResult
 from procession.workflows.workflow import Workflow, create_workflow
 
@@ -122,3 +123,14 @@ async def test_a_loop_that_bails_later() -> None:
         result = await run(workflow)
         assert result.output == "early"
         assert list(result.steps) == ["out", "out[0]", "out[1]", "out[2]"]
+
+
+async def test_a_scope_that_is_none_is_refused() -> None:
+    """A misspelled scope fails the step instead of ending what nobody meant."""
+
+    def out(ctx: Any) -> Any:
+        ctx.bail(1, scope="arm")
+
+    result = await run(create_workflow("w").then(make("out", out)).commit(), 0)
+    assert isinstance(result.error, DefinitionError)
+    assert "scope='arm'" in str(result.error)

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 from tests.runtime.kit import blocks, make, plus, recorded, run
 
-from procession.errors import SchemaError, StepError
+from procession.errors import RunError, SchemaError, StepError
 from procession.steps.item_error import ItemError
 from procession.steps.schema import Schema
 from procession.steps.signals import Suspend
@@ -162,3 +162,23 @@ def test_a_collected_error_goes_through_json() -> None:
     read = made.validate(plain, where="here")
     assert (read[1], read[1].error) == (error, None)
     assert made.json_schema()
+
+
+async def test_concurrency_may_be_told_later() -> None:
+    """A function of the list may be async, and less than one at once is one."""
+
+    async def later(items: list[int]) -> int:
+        await anyio.lowlevel.checkpoint()
+        return len(items) - 5
+
+    workflow = create_workflow("w").foreach(plus("a", 1), concurrency=later).commit()
+    assert (await run(workflow, [1, 2])).output == [2, 3]
+
+
+@pytest.mark.parametrize("given", [None, "3", 1.5, True, float("nan"), [1]])
+async def test_concurrency_is_a_whole_number(given: Any) -> None:
+    """What a function gives that is none fails the run, before any item has begun."""
+    result = await run(create_workflow("w").foreach(plus("a", 1), concurrency=lambda items: given).commit(), [1, 2])
+    assert isinstance(result.error, RunError)
+    assert f"the concurrency of foreach 'a' is {type(given).__name__}" in str(result.error)
+    assert list(result.steps) == ["a"]

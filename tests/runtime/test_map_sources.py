@@ -120,3 +120,36 @@ async def test_fields_do_not_replace_what_is_merged() -> None:
     strike = make("strike", lambda ctx: ctx.input.strike("a"))
     workflow = create_workflow("w").parallel([strike, make("b", lambda ctx: ctx.input)]).map({"x": literal(1)}).commit()
     assert (await run(workflow, Doc(("a",)))).status == "failed"
+
+
+async def test_what_a_source_gives_is_nobody_elses() -> None:
+    """A step may change what a map gave it: constants, defaults, the state, the input and outputs stay as they were."""
+
+    def spoil(ctx: Any) -> Any:
+        for each in ctx.input.values():
+            each.append("spoilt")
+        return ctx.state["seen"]
+
+    fields = {
+        "constant": literal([]),
+        "default": from_value("gone", default=[]),
+        "state": from_state("seen"),
+        "input": from_init_data("given"),
+        "output": from_step("fetch", "user.tags"),
+        "again": from_step("fetch", "user.tags"),
+    }
+    left = {
+        "constant": literal([]),
+        "default": from_state("gone", default=[]),
+        "input": from_init_data("given"),
+        "output": from_step("fetch", "user.tags"),
+    }
+    workflow = (
+        create_workflow("w").then(make("fetch", fetched)).map(fields).then(make("spoil", spoil)).map(left).commit()
+    )
+    given: dict[str, Any] = {"given": []}
+    for _ in range(2):
+        result = await run(workflow, given)
+        assert result.output == {"constant": [], "default": [], "input": [], "output": ["a", "b"]}
+        assert result.steps["spoil"].output == ["home"]
+    assert given == {"given": []}

@@ -222,3 +222,10 @@ def test_policies_that_cannot_be_are_refused() -> None:
     for wrong in ({"max_attempts": 0}, {"initial": -1.0}, {"max_delay": float("nan")}, {"jitter": -0.5}):
         with pytest.raises(DefinitionError, match="RetryPolicy"):
             RetryPolicy(**wrong)  # type: ignore[arg-type]
+
+
+async def test_a_loop_of_maps_alone_can_be_cancelled() -> None:
+    """What is done without any step lets others have their turn too: a time ends it."""
+    body = create_workflow("body").map(lambda n: n + 1).commit()
+    workflow = create_workflow("w", timeout=0.05).do_while(body, lambda n: True, max_iterations=200_000).commit()
+    assert isinstance((await run(workflow, 0)).error, RunTimeout)

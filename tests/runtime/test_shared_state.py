@@ -174,3 +174,43 @@ def test_what_is_no_state_type(wrong: Any) -> None:
     """Only a ``TypedDict`` or a pydantic model says what a state holds."""
     with pytest.raises(DefinitionError, match="state_type"):
         state_type_of(wrong, "w")
+
+
+def test_what_a_reducer_refuses_was_never_set() -> None:
+    """A step that goes on after it leaves nothing that would be refused again when another step is taken back."""
+
+    def shorter(old: str, new: str) -> str:
+        if new == "long":
+            raise ValueError("too long")
+        return old + new
+
+    state = SharedState(reducers={"text": shorter})
+    state.set("a", "text", "x")
+    with pytest.raises(ValueError, match="too long"):
+        state.set("a", "text", "long")
+    state.set("b", "text", "y")
+    state.undo("b")
+    assert state.values == {"text": "x"}
+    assert state.written_by("a") == [("text", "x")]
+
+
+@pytest.mark.parametrize("at", [0, 1, 150, 298, 299])
+def test_what_is_taken_back_costs_what_came_after_it(at: int) -> None:
+    """Wherever it stands, the value is what it would be without it, and reducers are asked again only for later ones."""
+    asked = 0
+
+    def add(old: list[int], new: list[int]) -> list[int]:
+        nonlocal asked
+        asked += 1
+        return [*old, *new]
+
+    state = SharedState({"n": [-1]}, reducers={"n": add})
+    for number in range(300):
+        state.set(str(number), "n", [number])
+    asked = 0
+    state.undo(str(at))
+    assert state.values["n"] == [-1, *(n for n in range(300) if n != at)]
+    assert asked == (299 - at if at > 236 else 299)
+    state.set("again", "n", [7])
+    state.undo("again")
+    assert state.values["n"] == [-1, *(n for n in range(300) if n != at)]

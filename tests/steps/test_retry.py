@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from procession.errors import DefinitionError
 from procession.steps.retry import RetryPolicy
 
 
@@ -23,3 +27,14 @@ def test_jitter_is_bounded_and_repeatable(attempts: int, initial: float, jitter:
     assert delays == list(policy.delays(seed))
     for delay, plain in zip(delays, policy.replace(jitter=0.0).delays(), strict=True):
         assert plain * (1 - jitter) - 1e-9 <= delay <= plain * (1 + jitter) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"max_attempts": 1.5}, {"max_attempts": "2"}, {"max_attempts": True}, {"retry_on": ValueError}, {"retry_on": (3,)},
+     {"retry_on": (BaseException,)}],
+)  # fmt: skip
+def test_what_cannot_be_kept_to_is_refused_at_once(settings: Any) -> None:
+    """Not when a step has failed, where it would be another error in its place."""
+    with pytest.raises(DefinitionError, match="cannot be kept to"):
+        RetryPolicy(**settings)

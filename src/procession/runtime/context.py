@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isawaitable
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from procession.errors import ResumeError
 from procession.messages.chunks import Chunk
@@ -15,11 +15,12 @@ from procession.runtime.meter import reported
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
 from procession.steps.request_context import RequestContext
-from procession.steps.result import Bailed, Cancelled, Failed, Stop, Suspended
+from procession.steps.result import Bailed, BailScope, Cancelled, Failed, Stop, Suspended
 from procession.steps.schema import schema_of
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend
 from procession.steps.step import SupportsStep
+from procession.workflows.options import check_choice
 from procession.workflows.plan import Leaf
 
 __all__ = ["Context"]
@@ -144,10 +145,13 @@ class Context:
         """
         await self._run.emit(self.record, chunk)
 
-    def bail(self, value: Any = None, *, scope: Literal["workflow", "branch", "run"] = "workflow") -> NoReturn:
+    def bail(self, value: Any = None, *, scope: BailScope = "workflow") -> NoReturn:
         """
         End the workflow that contains this step with *value* as its result.
+
+        With *scope* ``"branch"`` it ends the arm or the item that the step stands in, with ``"run"`` the run.
         """
+        check_choice("ctx.bail()", "scope", scope, BailScope)
         self.record.stop = Bailed(self.record.path, value, scope)
         raise Bail(value, scope=scope)
 

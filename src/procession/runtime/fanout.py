@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from operator import methodcaller
 from typing import Any, cast
 
-from procession.errors import SchemaError
+from procession.errors import RunError, SchemaError
 from procession.runtime.capped import left_behind
-from procession.runtime.executor import fail
+from procession.runtime.executor import fail, is_awaitable
 from procession.runtime.fanin import is_forkable
 from procession.runtime.isolate import copier_of, isolated
 from procession.runtime.joins import Joins
@@ -231,7 +231,7 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
         items = cast("Sequence[Any]", value)
         limit = node.concurrency
         if callable(limit):
-            limit = max(1, int(limit(value)))
+            limit = await _limit_of(node, limit(value), path)
         body = node.body
 
         def item(index: int) -> Awaitable[Any]:
@@ -261,6 +261,23 @@ async def run_each(node: Each, value: Any, run: RunState, prefix: str, walk: Wal
         record.ended = run.now()
         run.append(record)
     return results
+
+
+async def _limit_of(node: Each, given: Any, path: str) -> int:
+    """
+    Return how many items run at once where a function of the list has said so; less than one, as the length of an empty
+    list is, counts as one.
+
+    Raises ``RunError`` for what is no whole number.
+    """
+    if is_awaitable(given):
+        given = await given
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise RunError(
+            f"the concurrency of foreach {node.id!r} is {type(given).__name__}, where a whole number is needed",
+            path=path,
+        )
+    return max(1, given)
 
 
 def _done(run: RunState, path: str) -> int:

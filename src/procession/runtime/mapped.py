@@ -9,6 +9,7 @@ from typing import Any
 from procession.errors import RunError
 from procession.messages.shapes import is_dict
 from procession.runtime.executor import is_awaitable
+from procession.runtime.isolate import isolated
 from procession.runtime.state import RunState
 from procession.workflows.paths import MISSING, at
 from procession.workflows.plan import Map
@@ -29,7 +30,7 @@ __all__ = ["made_of_fields"]
 
 async def made_of_fields(node: Map, value: Any, run: RunState, prefix: str) -> dict[str, Any]:
     """
-    Return the fields of *node*, made one after the other.
+    Return the fields of *node*, made one after the other, each a copy of what it was read from.
 
     Raises ``RunError`` where something is missing that has no default, naming the map, the field and what was read.
     """
@@ -37,7 +38,7 @@ async def made_of_fields(node: Map, value: Any, run: RunState, prefix: str) -> d
     made: dict[str, Any] = {}
     for name, source in node.fields.sources:
         if isinstance(source, Source):
-            made[name] = _read(source, _Reading(node, name, value, run, prefix))
+            made[name] = isolated(_read(source, _Reading(node, name, value, run, prefix)))
         else:
             output = source(value)
             made[name] = await output if is_awaitable(output) else output

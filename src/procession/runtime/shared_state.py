@@ -7,7 +7,8 @@ counts every one of them once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from procession.errors import MergeConflict
@@ -22,8 +23,27 @@ UNSET: Any = object()
 Contribution: TypeAlias = tuple[str, Any]
 """A key and what a step has set it to, or ``UNSET``."""
 
+FORGOTTEN: Any = object()
+"""Stands for what was there before a contribution so old that it is not remembered."""
+
+REMEMBERED = 64
+"""How many contributions to a key can be taken back without making the value from the first of them again."""
+
 Forks: TypeAlias = Sequence[tuple[str, frozenset[str]]]
 """The prefix and the arms' keys of what is running in branches."""
+
+
+class _Entry:
+    """
+    What one step has set a key to, and what it was before.
+    """
+
+    __slots__ = ("before", "path", "value")
+
+    def __init__(self, path: str, value: Any, before: Any) -> None:
+        self.path = path
+        self.value = value
+        self.before = before
 
 
 class SharedState:
@@ -39,7 +59,7 @@ class SharedState:
     {'n': 1}
     """
 
-    __slots__ = ("_by", "_first", "_log", "_writers", "reducers", "type", "values")
+    __slots__ = ("_by", "_first", "_logs", "reducers", "type", "values")
 
     def __init__(
         self,
@@ -58,10 +78,9 @@ class SharedState:
         self._first: dict[str, Any] = type.first(first) if first or type is not ANYTHING else {}
         self.values: dict[str, Any] = dict(self._first)
         """What is set now; to read."""
-        self._log: list[tuple[str, str, Any]] = []
+        self._logs: dict[str, list[_Entry]] = {}
+        """Who set each key, in order."""
         self._by: dict[str, list[Contribution]] = {}
-        self._writers: dict[str, str] = {}
-        """The path of the step that last set a key."""
 
     @property
     def first(self) -> Mapping[str, Any]:
@@ -110,15 +129,34 @@ class SharedState:
         """
         Take back what the step at *path* has set, and with *below* what was called inside it.
         """
-        if not self._log or not (below or path in self._by):
-            return
-        inside = path + "/"
-        kept = [each for each in self._log if not (each[0] == path or (below and each[0].startswith(inside)))]
-        if len(kept) == len(self._log):
-            return
-        self._log, self._by, self.values, self._writers = [], {}, dict(self._first), {}
-        for writer, key, value in kept:
-            self._add(writer, key, value)
+        gone = {path} & self._by.keys()
+        if below:
+            inside = path + "/"
+            gone.update(writer for writer in self._by if writer.startswith(inside))
+        taken = Counter(key for writer in gone for key, _ in self._by.pop(writer))
+        for key, count in taken.items():
+            self._take(key, count, gone)
+
+    def _take(self, key: str, count: int, gone: Collection[str]) -> None:
+        """
+        Take the *count* entries of the writers in *gone* out of the log of *key*.
+        """
+        log = self._logs[key]
+        at = len(log)
+        while count:
+            at -= 1
+            count -= log[at].path in gone
+        if log[at].before is FORGOTTEN:
+            at = 0
+        before = log[at].before if at else self._first.get(key, UNSET)
+        kept = [each for each in log[at:] if each.path not in gone]
+        del log[at:]
+        if before is UNSET:
+            self.values.pop(key, None)
+        else:
+            self.values[key] = before
+        for each in kept:
+            self._append(each.path, key, each.value)
 
     def written_by(self, path: str) -> list[Contribution]:
         """
@@ -134,22 +172,30 @@ class SharedState:
             self._add(path, key, value)
 
     def _add(self, path: str, key: str, value: Any) -> None:
-        self._log.append((path, key, value))
+        self._append(path, key, value)
         self._by.setdefault(path, []).append((key, value))
-        self._writers[key] = path
-        if value is UNSET:
-            self.values.pop(key, None)
-            return
+
+    def _append(self, path: str, key: str, value: Any) -> None:
+        before = self.values.get(key, UNSET)
         reduce = self.reducers.get(key)
-        if reduce is not None and key in self.values:
-            # The reducer may change what it is given: what the run began with stays as it was.
-            value = self.type.check(key, reduce(isolated(self.values[key]), isolated(value)), path)
-        self.values[key] = value
+        made = value
+        if reduce is not None and before is not UNSET and value is not UNSET:
+            # The reducer may change what it is given: what was there before stays as it was.
+            made = self.type.check(key, reduce(isolated(before), isolated(value)), path)
+        log = self._logs.setdefault(key, [])
+        log.append(_Entry(path, value, before))
+        if len(log) > REMEMBERED:
+            log[-REMEMBERED - 1].before = FORGOTTEN
+        if made is UNSET:
+            self.values.pop(key, None)
+        else:
+            self.values[key] = made
 
     def _refuse_race(self, key: str, path: str, forks: Forks) -> None:
-        before = self._writers.get(key)
-        if before is None:
+        log = self._logs.get(key)
+        if not log:
             return
+        before = log[-1].path
         for prefix, keys in forks:
             mine, other = _arm(path, prefix, keys), _arm(before, prefix, keys)
             if mine is not None and other is not None and mine != other:

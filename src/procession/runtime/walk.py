@@ -97,6 +97,8 @@ async def walk(nodes: tuple[PlanNode, ...], value: Any, run: RunState, prefix: s
             if type(value) in STOPS:
                 return value
             now = clock() + origin
+            if now > run.breathe_at:  # it may have been maps alone, over and over
+                await run.breathe()
     return value
 
 

@@ -7,18 +7,21 @@ ever crosses a task.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from procession.messages.chunks import TripwireInfo
 from procession.messages.value import Value
 
 __all__ = [
-    "STOPS", "Bailed", "Blocked", "Cancelled", "Failed", "Status", "StepResult", "Stop", "Success", "Suspended",
+    "STOPS", "BailScope", "Bailed", "Blocked", "Cancelled", "Failed", "Status", "StepResult", "Stop", "Success", "Suspended",
     "out_of_workflow", "strongest",
 ]  # fmt: skip
 
 Status = Literal["running", "success", "failed", "blocked", "suspended", "bailed", "skipped", "cancelled"]
 """Where a step stands."""
+
+BailScope: TypeAlias = Literal["workflow", "branch", "run"]
+"""What a bail ends (D29)."""
 
 
 class StepResult(Value):
@@ -92,7 +95,7 @@ class Bailed(Stop):
 
     status: ClassVar[Status] = "bailed"
     value: Any
-    scope: Literal["workflow", "branch", "run"] = "workflow"
+    scope: BailScope = "workflow"
 
     @property
     def rank(self) -> int:

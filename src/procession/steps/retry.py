@@ -5,6 +5,7 @@ RetryPolicy: how often a failed step is tried again, and how long it waits in be
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from procession.errors import DefinitionError
 from procession.messages.value import Value
@@ -36,10 +37,16 @@ class RetryPolicy(Value):
         Refuse numbers that make no sense.
         """
         times = (self.initial, self.max_delay, self.factor, self.jitter)
-        if self.max_attempts < 1 or any(wrong_time(each) for each in times):
+        tries: Any = self.max_attempts
+        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1 or any(map(wrong_time, times)):
             raise DefinitionError(
                 f"{self!r} cannot be kept to", hint="max_attempts is 1 or more, and the others are 0 or more"
             )
+        kinds: Any = self.retry_on
+        if type(self.retry_on) is not tuple or not all(
+            isinstance(each, type) and issubclass(each, Exception) for each in kinds
+        ):
+            raise DefinitionError(f"{self!r} cannot be kept to", hint="retry_on is a tuple of kinds of Exception")
 
     def delays(self, seed: int | str = 0) -> Iterator[float]:
         """

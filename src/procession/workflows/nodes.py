@@ -18,7 +18,7 @@ from procession.workflows.options import check_choice, check_count, check_merge
 from procession.workflows.sources import Fields
 
 __all__ = [
-    "Arm", "ArmNode", "BranchMode", "BranchNode", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError", "OnNoMatch",
+    "Arm", "ArmNode", "BranchMode", "BranchNode", "Concurrency", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError", "OnNoMatch",
     "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "arm_of", "body_node", "pick",
     "step_node", "with_budget",
 ]  # fmt: skip
@@ -30,6 +30,9 @@ Condition: TypeAlias = Callable[[T], bool | Awaitable[bool]]
 
 Waiting: TypeAlias = Literal["cancel", "wait"]
 """What happens to the siblings of a branch that blocked or failed."""
+
+Concurrency: TypeAlias = int | Callable[[Any], int | Awaitable[int]]
+"""How many items of a list run at once, or a function of the list that says so."""
 
 OnError: TypeAlias = Literal["fail_fast", "collect"]
 BranchMode: TypeAlias = Literal["all", "first"]
@@ -260,7 +263,7 @@ class ForeachNode(Node):
 
     kind: ClassVar[str] = "foreach"
     body: StepNode
-    concurrency: int | Callable[[Any], int] = 1
+    concurrency: Concurrency = 1
     on_error: OnError = "fail_fast"
 
     def __post_init__(self) -> None:

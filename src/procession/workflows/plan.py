@@ -7,7 +7,7 @@ A plan is data: ``compile.py`` makes it and ``runtime/walk.py`` walks it.  The p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -176,7 +176,7 @@ class Each(PlanNode):
 
     kind: ClassVar[str] = "foreach"
     body: tuple[PlanNode, ...]
-    concurrency: int | Callable[[Any], int]
+    concurrency: int | Callable[[Any], int | Awaitable[int]]
     collect: bool = False
     """Whether an item that fails is a value in the list."""
 

@@ -22,6 +22,7 @@ from procession.workflows.nodes import (
     Arm,
     ArmNode,
     BranchNode,
+    Concurrency,
     Condition,
     ForeachNode,
     LoopNode,
@@ -198,16 +199,16 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
 
     @overload
     def foreach(
-        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
+        self, step: SupportsStep[Any, Next], *, concurrency: Concurrency = 1,
         on_error: Literal["fail_fast"] = "fail_fast", budget: Budget | None = None,
     ) -> Workflow[In, list[Next]]: ...  # fmt: skip
     @overload
     def foreach(
-        self, step: SupportsStep[Any, Next], *, concurrency: int | Callable[[Any], int] = 1,
+        self, step: SupportsStep[Any, Next], *, concurrency: Concurrency = 1,
         on_error: Literal["collect"], budget: Budget | None = None,
     ) -> Workflow[In, list[Next | ItemError]]: ...  # fmt: skip
     def foreach(
-        self, step: Any, *, concurrency: int | Callable[[Any], int] = 1, on_error: OnError = "fail_fast",
+        self, step: Any, *, concurrency: Concurrency = 1, on_error: OnError = "fail_fast",
         budget: Budget | None = None,
     ) -> Any:  # fmt: skip
         """
