@@ -107,3 +107,22 @@ def test_console_blocks_run(commands: list[str], workplace: Path) -> None:
     assert commands
     for command in commands:
         run(command, workplace, OK, BLOCKED)
+
+
+def shown_outputs() -> list[object]:
+    """Return each command and what a page says that it prints, of the console blocks that are marked ``shown``."""
+    found: list[object] = []
+    for page in PAGES:
+        for number, marks, body in blocks(page.read_text("utf-8"), "console"):
+            if "shown" in marks:
+                for part in re.split(r"(?m)^\$ ", body)[1:]:
+                    command, _, printed = part.partition("\n")
+                    found.append(pytest.param(command, printed, id=f"{relative(page)}:{number}"))
+    return found
+
+
+@pytest.mark.parametrize(("command", "printed"), shown_outputs())
+def test_what_a_page_shows_is_what_is_printed(command: str, printed: str, workplace: Path) -> None:
+    """The output below a command of a console block that is marked ``shown`` is that of the command."""
+    assert printed.strip()
+    assert run(command, workplace, OK).rstrip() == printed.rstrip()
