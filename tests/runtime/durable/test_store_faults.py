@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import anyio
@@ -217,6 +218,57 @@ async def test_the_lease_is_prolonged_while_the_run_lives(monkeypatch: pytest.Mo
 
     workflow = create_workflow("waits", int).then(waits).commit()
     assert (await Runtime(faulty(kept, claim=note)).run(workflow, 0, run_id="r")).unwrap() == 1
+
+
+async def test_the_lease_is_prolonged_by_the_time_that_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A holder that a step has kept from its turn prolongs its claim as soon as it has it."""
+    monkeypatch.setattr(holding, "POLL", 0.001)
+    monkeypatch.setattr(holding, "LEASE", 0.09)
+    asked: list[str] = []
+    prolonged = anyio.Event()
+
+    async def looked(*args: Any, **kwargs: Any) -> None:
+        asked.append("row")
+
+    async def claimed(*args: Any, **kwargs: Any) -> None:
+        asked.append("claim")
+        prolonged.set()
+
+    @step
+    async def hogs(ctx: StepContext[int]) -> int:
+        until = time.monotonic() + 0.05
+        while time.monotonic() < until:
+            pass
+        asked.clear()
+        with anyio.fail_after(5):
+            await prolonged.wait()
+        return ctx.input
+
+    store = faulty(InMemoryJournal(), row=looked, claim=claimed)
+    (await Runtime(store).run(create_workflow("hogs", int).then(hogs).commit(), 1)).unwrap()
+    assert asked[0] == "claim"
+
+
+@pytest.mark.parametrize("error", [StoreError, OSError])
+async def test_the_lease_is_prolonged_after_the_store_has_failed(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the store raises while its holder looks at the run, the run goes on being held."""
+    monkeypatch.setattr(holding, "POLL", 0.001)
+    monkeypatch.setattr(holding, "LEASE", 0.03)
+    prolonged = anyio.Event()
+
+    async def note(*args: Any, **kwargs: Any) -> None:
+        prolonged.set()
+
+    @step
+    async def waits(ctx: StepContext[int]) -> int:
+        with anyio.fail_after(5):
+            await prolonged.wait()
+        return ctx.input
+
+    store = faulty(InMemoryJournal(), row=failing(1, 2, error=error), claim=note)
+    (await Runtime(store).run(create_workflow("waits", int).then(waits).commit(), 1)).unwrap()
 
 
 async def test_a_store_that_is_slow_is_waited_for() -> None:

@@ -12,6 +12,7 @@ import anyio
 
 from procession.errors import ResumeError, RunError, StoreError
 from procession.ids import new_id
+from procession.messages.shapes import is_items
 from procession.runtime.durable.going_on import Revive, row_of
 from procession.runtime.durable.holding import LEASE, save_graph
 from procession.runtime.durable.journal import Journal
@@ -144,7 +145,7 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
     for index, row in enumerate(rows):
         if row.path == path and row.kind == COMPLETED and not isinstance(node, Pause):
             if isinstance(node, Choice):
-                _refuse_choice(node, path, value)
+                value = _choice(node, path, value)
             codec = codec_for(node) if node is not None else untyped()
             data = from_json(row, f"row {row.seq} of its journal")
             data = {key: each for key, each in data.items() if key not in ("patch", "own")}
@@ -156,11 +157,11 @@ def _replaced(plan: Plan, rows: list[JournalRow], path: str, value: Any) -> list
     )
 
 
-def _refuse_choice(node: Choice, path: str, value: Any) -> None:
+def _choice(node: Choice, path: str, value: Any) -> list[Any]:
     arms = [arm.id for arm in node.arms]
-    chosen: list[Any] | None = value if type(value) is list else None
-    if chosen is None or not all(each in arms for each in chosen):
+    if not is_items(value) or not all(each in arms for each in value):
         raise ResumeError(f"what branch {path!r} has chosen is a list of its arms: {', '.join(arms)}")
+    return list(value)
 
 
 class _Cut:

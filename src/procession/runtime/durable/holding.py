@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import anyio
@@ -83,7 +83,7 @@ async def begin(ledger: Ledger, run: Kept, value: Any) -> None:
                 return  # the run fails of this before its first step: there is nothing to keep
         await _add(ledger, run, value, status="running")
     cast("Journal", state.journal).halt = lambda: _halt(run)
-    ledger.holders[state.run_id] = OwnTask(lambda: _hold(ledger, run))
+    ledger.holders[state.run_id] = OwnTask(partial(_hold, ledger, run, anyio.current_time()))
 
 
 def _halt(run: Kept) -> None:
@@ -122,22 +122,23 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
     return journal
 
 
-async def _hold(ledger: Ledger, run: Kept) -> None:
+async def _hold(ledger: Ledger, run: Kept, prolonged: float) -> None:
     """
     Prolong the claim of a run while it goes on, and cancel the run where that is asked for or the claim is lost.
+
+    *prolonged* is when that was done last, by the clock of the event loop.
     """
     journal = cast("Journal", run.state.journal)
-    since = 0.0
     while True:
         await anyio.sleep(POLL)
-        since += POLL
+        now = anyio.current_time()  # steps that block the loop make it later than it was to be
         try:
-            if since < LEASE / 3:
+            if now - prolonged < LEASE / 3:
                 row = await ledger.store.row(run.state.run_id)
             else:
                 row = await ledger.store.claim(run.state.run_id, journal.token, LEASE, of=_RUNNING)
-                since = 0.0
-        except ProcessionError:
+                prolonged = now
+        except Exception:
             continue  # the next write says so where the run must know it
         if row is None:
             journal.gone()

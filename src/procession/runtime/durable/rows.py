@@ -130,10 +130,9 @@ class History:
         """
         The paths of the steps whose question was answered, and that have not gone on from that yet.
         """
+        open = self.open
         return [
-            path
-            for path, record in self.records.items()
-            if isinstance(record.stop, Suspended) and path not in self.open
+            path for path, record in self.records.items() if isinstance(record.stop, Suspended) and path not in open
         ]
 
 
