@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import TypedDict
 
 from procession.errors import DefinitionError, WorkflowDefinitionError
 from procession.runtime.runtime import Runtime, run, run_sync
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import StepContext, step
-from procession.workflows.workflow import Workflow, create_workflow
+from procession.workflows.sources import Source, from_step
+from procession.workflows.template import template
+from procession.workflows.workflow import Workflow, check, create_workflow
 
 
 @step
@@ -138,3 +141,30 @@ async def test_a_failure_names_the_whole_path() -> None:
     inner = create_workflow("each", list[int]).foreach(fail).commit()
     result = await run(create_workflow("outer", list[int]).then(inner).commit(), [1])
     assert str(result.error) == "step 'each/fail[0]' raised ValueError: not today"
+
+
+def test_a_path_that_leads_nowhere_is_told_what_is_there() -> None:
+    """The hint of a wrong path has the name that was meant, or the names that there are."""
+
+    class Customer(TypedDict):
+        name: str
+        city: str
+
+    @step
+    def load(ctx: StepContext[int]) -> dict[str, list[Customer]]:
+        return {}
+
+    @step
+    def first(ctx: StepContext[dict[str, list[Customer]]]) -> Customer:
+        return ctx.input["all"][0]
+
+    def hint(source: Source) -> str | None:
+        made = create_workflow("w", int).then(load).then(first).map({"field": source})
+        (finding,) = check(made)
+        assert finding.code == "invalid-map-path"
+        return finding.hint
+
+    assert hint(from_step("first", "nmae")) == "did you mean 'name'?"
+    assert hint(template("${step.first.street}")) == "there is name, city"
+    assert hint(from_step("load", "all[0].citty")) == "did you mean 'city'?"
+    assert hint(from_step("first", "name.first")) == "there is nothing to go into"

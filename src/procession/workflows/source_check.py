@@ -74,7 +74,33 @@ def _path(where: str, what: str, path: Path, given: Type, steps: tuple[str, ...]
         return []
     shown = ".".join(path)
     message = f"{where} {shown!r} of {what}, which is {name_of(given)} and has nothing there"
-    return [Problem("invalid-map-path", message, "check the path against the annotation", steps)]
+    return [Problem("invalid-map-path", message, _instead(given, path), steps)]
+
+
+def _instead(given: Type, path: Path) -> str:
+    """
+    Return what may have been meant: a name like the first that is not there, or all names that are.
+    """
+    for part in path:
+        found = _part(given, part)
+        if found is ABSENT:
+            names = _names(given)
+            near = get_close_matches(part, names, 1)
+            return f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names) or 'nothing to go into'}"
+        given = found
+    return "check the path against the annotation"
+
+
+def _names(given: Type) -> list[str]:
+    if isinstance(given, Outputs):
+        return list(given.types)
+    kind = _origin(given) or given
+    has_fields = hasattr(kind, "model_fields") or is_typed_dict(kind) or hasattr(kind, "__dataclass_fields__")
+    return (
+        [name for name in get_type_hints(kind) if not name.startswith("_") and name != "model_config"]
+        if has_fields
+        else []
+    )
 
 
 def _type_of(source: Any, known: Mapping[str, Type], current: Type) -> Type:
