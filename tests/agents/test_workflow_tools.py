@@ -16,7 +16,6 @@ from procession.messages.chunks import ToolError, ToolResult
 from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
-from procession.tools.tool import tool
 from procession.workflows.workflow import create_workflow
 
 pytestmark = pytest.mark.anyio
@@ -48,13 +47,6 @@ async def stop(ctx: StepContext[int]) -> int:
 def break_down(ctx: StepContext[int]) -> int:
     """Fail."""
     raise ValueError("secret")
-
-
-@step
-async def wait(ctx: StepContext[int]) -> int:
-    """Ask outside."""
-    await ctx.suspend("how much?")
-    return ctx.input
 
 
 def flow(id: str, given: Any, *steps: Any) -> Any:
@@ -91,33 +83,12 @@ def test_the_schema_says_what_the_workflow_takes() -> None:
 
 @both_ways
 async def test_how_a_workflow_ends_is_told(way: str) -> None:
-    """A bail's value is the result; a failure and a question are errors of the tool, without the words inside."""
+    """A bail's value is the result; a failure is an error of the tool, without the words inside."""
     assert (await outcome(flow("stop", int, stop), {"input": 1}, way)).tool_results[0].result == "early"
     (failed,) = (await outcome(flow("down", int, break_down), {"input": 1}, way)).tool_results
     assert isinstance(failed, ToolError)
     assert "workflow 'down' failed" in failed.error
     assert "secret" not in failed.error
-    (waits,) = (await outcome(flow("wait", int, wait), {"input": 1}, way)).tool_results
-    assert isinstance(waits, ToolError)
-    assert "workflow 'wait' was suspended, and cannot be resumed inside a tool" in waits.error
-
-
-@both_ways
-async def test_a_workflow_whose_agent_asks_says_that_it_cannot_be_resumed(way: str) -> None:
-    """An agent in it that waits for an approval is no failure without a name, and its tool is not run."""
-    paid: list[str] = []
-
-    @tool(requires_approval=True)
-    def pay() -> str:
-        """Pay."""
-        paid.append("paid")
-        return "paid"
-
-    child = Agent("child", model=FakeModel([call_tool("pay"), "Paid."]), tools=[pay])
-    (waits,) = (await outcome(flow("asks", str, child), {"input": "Pay."}, way)).tool_results
-    assert isinstance(waits, ToolError)
-    assert "workflow 'asks' was suspended, and cannot be resumed inside a tool" in waits.error
-    assert paid == []
 
 
 @both_ways

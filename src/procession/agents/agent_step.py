@@ -16,6 +16,7 @@ import anyio
 
 from procession.agents.caller import Caller
 from procession.agents.claim import LEASE
+from procession.agents.inner_kinds import Inner
 from procession.agents.inner_runs import end_run
 from procession.agents.kept_in import kept_in, store_of
 from procession.agents.output import AgentResult
@@ -54,7 +55,7 @@ async def abandon(agent: Caller, key: str, kept: JournalStore | None) -> None:
     """
     store, number = store_of(agent, kept), 1
     while await store.row(_run_id(key, number)) is not None:
-        await end_run(agent, _run_id(key, number), kept)
+        await end_run(Inner(agent), _run_id(key, number), kept)
         number += 1
 
 
@@ -91,7 +92,7 @@ class _Turns:
             await self.resumed.end()
         elif answered:  # the process died in between
             with suppress(RunAlreadyClaimed):
-                await end_run(self.agent, turn["run"], self.kept)
+                await end_run(Inner(self.agent), turn["run"], self.kept)
         return turn["text"]
 
     async def _question(self, turn: Mapping[str, str]) -> dict[str, Any]:

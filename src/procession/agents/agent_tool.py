@@ -9,17 +9,16 @@ from typing import Any
 
 from procession.agents.call import Call
 from procession.agents.caller import Caller
-from procession.agents.inner_runs import WAITING, AgentExecute
+from procession.agents.inner_kinds import AgentExecute, Inner
+from procession.agents.inner_runs import WAITING, new_inner_id
 from procession.agents.kept_in import kept_in
 from procession.agents.nested_stream import NestedStream
 from procession.agents.output import AgentResult
 from procession.agents.resume import prepare_resumed, waiting_calls
-from procession.agents.snapshot import RESUMED
 from procession.agents.sub_run import begin_sub_run, sub_run
 from procession.agents.suspended_call import asked
 from procession.agents.workflow_tool import tool_name
 from procession.errors import InputError, RunAlreadyClaimed, RunError, TripwireError
-from procession.ids import new_id
 from procession.steps.own_context import OwnContext
 from procession.tools.context import ToolContext
 from procession.tools.tool import Approver, Tool
@@ -31,7 +30,6 @@ _PARAMETERS: Mapping[str, Any] = {
     "properties": {"prompt": {"type": "string", "description": "What the agent is to do, with all that it must know."}},
     "required": ["prompt"],
 }
-_BEGUN = "inner_runs_begun"
 _ANSWERS: Mapping[str, Any] = {"type": "object", "minProperties": 1}
 
 
@@ -62,7 +60,7 @@ async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
     if ctx.resumed and ctx.inner_run is not None:
         result = await _resume(agent, ctx.inner_run, ctx, nested)
     else:
-        run_id = ctx.inner_run = _new_run_id(ctx)
+        run_id = ctx.inner_run = new_inner_id(ctx)
         run = begin_sub_run(agent, prompt, ctx.scope, run_id=run_id, emit=nested.emit, streaming=nested.streaming)
         result = await nested.read(run)
     if result.suspended:
@@ -74,18 +72,6 @@ async def _run(agent: Caller, prompt: str, ctx: ToolContext) -> str:
     if result.status == "aborted":
         raise RunError(f"agent {agent.id!r} was aborted")
     return result.text
-
-
-def _new_run_id(ctx: ToolContext) -> str:
-    """
-    Return an id that no run has which stands in this one: models give the same id to calls of several steps.
-    """
-    resources, id = ctx.scope.resources, f"{ctx.run_id}:{ctx.tool_call_id}"
-    begun: set[str] = resources.setdefault(_BEGUN, set())
-    if id in begun or RESUMED in resources:  # a call that went on with the run may have begun one before
-        id = f"{id}#{new_id()}"
-    begun.add(id)
-    return id
 
 
 async def _resume(agent: Caller, run_id: str, ctx: ToolContext, nested: NestedStream) -> AgentResult:
@@ -115,5 +101,5 @@ async def _ask(agent: Caller, run_id: str, ctx: ToolContext) -> None:
     Suspend the call for what the inner run waits for.
     """
     calls = await waiting_calls(agent, run_id, kept_in(ctx.scope))
-    ctx.scope.resources.setdefault(WAITING, {})[run_id] = agent
+    ctx.scope.resources.setdefault(WAITING, {})[run_id] = Inner(agent)
     ctx.suspend(asked(agent.id, run_id, calls), resume_schema=_ANSWERS, label=agent.id)

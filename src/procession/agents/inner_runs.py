@@ -1,46 +1,30 @@
 """
-Inner runs: those of agents that are tools, which wait while the run that they stand in does, and end with it.
+Inner runs: those of agents and workflows that are tools, which wait while the run that they stand in does, and end with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import anyio
 
 from procession.agents.caller import Caller
 from procession.agents.claim import Claim
-from procession.agents.kept_in import kept_in, store_of
+from procession.agents.inner_kinds import Inner, inner_of
+from procession.agents.kept_in import kept_in, runtime_in, store_of
 from procession.agents.output import AgentResult
-from procession.agents.snapshot import read_snapshot
+from procession.agents.snapshot import RESUMED, read_snapshot
 from procession.agents.state import LoopState
-from procession.agents.suspended_call import SuspendedCall
+from procession.ids import new_id
 from procession.storage.base import JournalStore, RunRow
-from procession.tools.tool import Tool
+from procession.tools.context import ToolContext
 
-__all__ = ["WAITING", "AgentExecute", "end_inner_runs", "end_run", "end_waiting", "inner_agent", "note_inner_runs"]
+__all__ = ["WAITING", "end_inner_runs", "end_run", "end_waiting", "new_inner_id", "note_inner_runs"]
 
 WAITING = "inner_runs"
-"""Where a run keeps, among the request's resources, the agents of inner runs that have been suspended, by run id."""
+"""Where a run keeps, among the request's resources, whose inner runs are that have been suspended, by run id."""
 
-
-class AgentExecute(partial[Coroutine[Any, Any, str]]):
-    """
-    What a tool executes that is an agent, with the agent as its first argument.
-    """
-
-    __slots__ = ()
-
-
-def inner_agent(call: SuspendedCall, tools: Mapping[str, Tool[Any]] | Callable[..., Any], outer: Caller) -> Caller:
-    """
-    Return the agent whose run *call* waits for, or *outer*, whose store may have the run, where that is not known.
-    """
-    found = None if callable(tools) else tools.get(call.tool_name)
-    execute = found.execute if found is not None else None
-    return execute.args[0] if isinstance(execute, AgentExecute) else outer
+_BEGUN = "inner_runs_begun"
 
 
 def note_inner_runs(state: LoopState, outer: Caller) -> None:
@@ -49,8 +33,8 @@ def note_inner_runs(state: LoopState, outer: Caller) -> None:
     """
     for call in state.suspended:
         if call.inner_run is not None:
-            waiting: dict[str, Caller] = state.scope.resources.setdefault(WAITING, {})
-            waiting[call.inner_run] = inner_agent(call, state.settings.tools, outer)
+            waiting: dict[str, Inner] = state.scope.resources.setdefault(WAITING, {})
+            waiting[call.inner_run] = inner_of(call, state.settings.tools, outer)
 
 
 async def end_inner_runs(state: LoopState, result: AgentResult | None) -> None:
@@ -59,28 +43,48 @@ async def end_inner_runs(state: LoopState, result: AgentResult | None) -> None:
 
     One that cannot be ended, because it is held or the store fails, stays as it is: the run's own end stands.
     """
-    waiting: Mapping[str, Caller] = state.scope.resources.get(WAITING, {})
+    waiting: Mapping[str, Inner] = state.scope.resources.get(WAITING, {})
     suspended = result.suspended if result is not None and result.status == "suspended" else ()
     wanted = {call.inner_run for call in suspended}
     kept = kept_in(state.scope)
-    for run_id, agent in waiting.items():
+    for run_id, inner in waiting.items():
         if run_id not in wanted:
             try:
                 with anyio.CancelScope(shield=True):
-                    await end_run(agent, run_id, kept)
+                    await end_run(inner, run_id, kept)
             except Exception:
                 continue
 
 
-async def end_run(agent: Caller, run_id: str, kept: JournalStore | None) -> None:
+def new_inner_id(ctx: ToolContext) -> str:
     """
-    End a suspended run of *agent*, and those inside it; one that is known nowhere, or has ended, is left.
+    Return an id that no run has which stands in this one: models give the same id to calls of several steps.
+    """
+    resources, id = ctx.scope.resources, f"{ctx.run_id}:{ctx.tool_call_id}"
+    begun: set[str] = resources.setdefault(_BEGUN, set())
+    if id in begun or RESUMED in resources:  # a call that went on with the run may have begun one before
+        id = f"{id}#{new_id()}"
+    begun.add(id)
+    return id
+
+
+async def end_run(inner: Inner, run_id: str, kept: JournalStore | None) -> None:
+    """
+    End a suspended run, and those inside it; one that is known nowhere, or has ended, is left.
 
     Raises ``RunAlreadyClaimed`` where somebody goes on with it.
     """
-    row = await store_of(agent, kept).row(run_id)
-    if row is not None and row.status == "suspended":
-        await end_waiting(agent, row, kept)
+    store = store_of(inner.agent, kept)
+    row = await store.row(run_id)
+    if row is None or row.status != "suspended":
+        return
+    if row.kind == "agent":
+        await end_waiting(inner.agent, row, kept)
+        return
+    runtime = runtime_in(inner.agent, store)
+    if inner.workflow is not None:
+        runtime.registry.add(inner.workflow)
+    await runtime.cancel(run_id)
 
 
 async def end_waiting(agent: Caller, row: RunRow, kept: JournalStore | None = None) -> None:
@@ -94,7 +98,7 @@ async def end_waiting(agent: Caller, row: RunRow, kept: JournalStore | None = No
     try:
         for call in read_snapshot(row.data or "")["suspended"]:
             if call.inner_run is not None:
-                await end_run(inner_agent(call, agent.tools, agent), call.inner_run, kept)
+                await end_run(inner_of(call, agent.tools, agent), call.inner_run, kept)
     except BaseException:
         await claim.release()
         raise

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from procession.agents.caller import Caller
 from procession.runtime.durable.ledger import KEPT_IN
+from procession.runtime.runtime import Runtime
 from procession.steps.scope import RequestScope
 from procession.storage.base import JournalStore
 
-__all__ = ["kept_in", "store_of"]
+__all__ = ["kept_in", "runtime_in", "store_of"]
 
 
 def kept_in(scope: RequestScope | None) -> JournalStore | None:
@@ -29,3 +30,11 @@ def store_of(agent: Caller, kept: JournalStore | None) -> JournalStore:
     Return where a run of *agent* is kept: in *kept*, which is that of a workflow round it, or by its own runtime.
     """
     return kept if kept is not None else agent.runtime.store
+
+
+def runtime_in(agent: Caller, store: JournalStore) -> Runtime:
+    """
+    Return a runtime for workflows inside the runs of *agent*, as its own is, that keeps in *store* those that wait.
+    """
+    own = agent.runtime
+    return Runtime(store, eager=False, engine=own.engine, grace=own.grace, development=own.development)

@@ -55,7 +55,7 @@ class SuspendedCall(Value, kw_only=True):
     number: int = 1
     """Which question of the run it is that has this call's id, from 1."""
     inner_run: str | None = None
-    """The id of the run that waits inside, where the tool is an agent."""
+    """The id of the run that waits inside, where the tool is an agent or a workflow."""
 
     @property
     def question_id(self) -> str:

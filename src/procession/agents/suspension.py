@@ -27,6 +27,11 @@ _ASKED = {"agent", "run_id", "calls"}
 _CALL = {"question_id", "tool_call_id", "tool_name", "args", "kind", "payload", "resume_schema"}
 """The fields of each call in it."""
 
+_WORKFLOW = {"workflow", "steps"}
+"""The fields of a question that a workflow inside a run asks, as ``workflow_run`` puts it."""
+_STEP = {"question_id", "step", "label", "payload", "resume_schema"}
+"""The fields of each step in it."""
+
 _Place: TypeAlias = tuple[str | int, ...]
 
 
@@ -75,7 +80,10 @@ def _ids(payload: Any, run_id: str, place: _Place) -> Iterator[tuple[_Place, str
     """
     Yield where, and which, the ids are in the question of the inner run *run_id*, and in those of runs inside that.
     """
-    if not is_dict(payload) or payload.keys() != _ASKED or not _begins(payload["run_id"], run_id):
+    if is_dict(payload) and payload.keys() == _WORKFLOW:
+        yield from _ids_of_steps(payload["steps"], run_id, (*place, "steps"))
+        return
+    if not is_dict(payload) or payload.keys() - {"refused"} != _ASKED or not _begins(payload["run_id"], run_id):
         return
     yield (*place, "run_id"), payload["run_id"]
     for index, call in enumerate(payload["calls"] if is_items(payload["calls"]) else ()):
@@ -86,6 +94,14 @@ def _ids(payload: Any, run_id: str, place: _Place) -> Iterator[tuple[_Place, str
             yield (*at, "tool_call_id"), call["tool_call_id"]
             yield (*at, "question_id"), call["question_id"]
             yield from _ids(call["payload"], f"{payload['run_id']}:{call['tool_call_id']}", (*at, "payload"))
+
+
+def _ids_of_steps(steps: Any, run_id: str, place: _Place) -> Iterator[tuple[_Place, str]]:
+    for index, step in enumerate(steps if is_items(steps) else ()):
+        if is_dict(step) and step.keys() == _STEP and _begins(step["question_id"], step["step"]):
+            yield (*place, index, "question_id"), step["question_id"]
+            yield (*place, index, "step"), step["step"]
+            yield from _ids(step["payload"], f"{run_id}:{step['step']}", (*place, index, "payload"))
 
 
 def _begins(id: Any, with_: str) -> bool:

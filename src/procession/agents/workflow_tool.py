@@ -8,7 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from procession.agents.inner_kinds import WorkflowExecute
 from procession.errors import DefinitionError, InputError, RunError, RunSuspended, TripwireError
+from procession.steps.left import is_left_behind
 from procession.steps.own_context import OwnContext
 from procession.steps.signals import Suspend, Tripwire
 from procession.tools.context import ToolContext
@@ -40,8 +42,8 @@ def workflow_tool(
 
     Its arguments are those of the workflow's input type where that is an object in JSON (a pydantic model, a dataclass,
     a ``TypedDict``); else it takes ``{"input": ...}``.  A workflow that a processor blocks gives a result that is marked
-    as an error and says why; one that fails is an error of the tool, and so is one that suspends itself: it cannot be
-    resumed there.
+    as an error and says why; one that fails is an error of the tool.  One that waits for an answer suspends the agent's
+    run, which goes on inside the workflow once it is given.
 
     >>> from procession.workflows.workflow import create_workflow
     >>> from procession.steps.step import StepContext, step
@@ -58,30 +60,41 @@ def workflow_tool(
         raise DefinitionError(f"workflow {workflow.id!r} is not committed", hint="end its definition with .commit()")
     parameters, whole = _parameters(workflow.input_type)
 
-    async def execute(args: Mapping[str, Any], ctx: ToolContext) -> Any:
-        try:
-            return await OwnContext(ctx.call(workflow, args if whole else args.get("input")))
-        except Tripwire as tripped:
-            raise TripwireError(tripped.info) from None
-        except (Suspend, RunSuspended):  # the latter of an agent in it
-            raise RunError(
-                f"workflow {workflow.id!r} was suspended, and cannot be resumed inside a tool",
-                hint="let a tool of the agent ask (ToolContext.suspend), and call the workflow with the answer",
-            ) from None
-        except InputError as error:
-            if error.__class__ is InputError:
-                raise
-            raise RunError(f"workflow {workflow.id!r} was given a wrong value: {error.message}") from error
-        except Exception as error:
-            raise RunError(f"workflow {workflow.id!r} failed: {type(error).__name__}") from error
-
     return Tool(
         name=name or tool_name("workflow", workflow.id),
         description=description if description is not None else workflow.description or f"Run {workflow.id}.",
         parameters=parameters,
-        execute=execute,
+        execute=WorkflowExecute(_execute, workflow, whole),
         requires_approval=requires_approval,
     )
+
+
+async def _execute(workflow: Workflow[Any, Any], whole: bool, args: Mapping[str, Any], ctx: ToolContext) -> Any:
+    agent = ctx.scope.resources.get("agent")
+    value = args if whole else args.get("input")
+    try:
+        if agent is None or is_left_behind():  # a workflow runs the tool, or somebody by hand
+            return await OwnContext(ctx.call(workflow, value))
+        from procession.agents.workflow_run import WorkflowRun
+
+        run = WorkflowRun(workflow, agent, ctx)
+        resumed = ctx.inner_run if ctx.resumed else None
+        return await OwnContext(run.begin(value) if resumed is None else run.resume(resumed))
+    except Tripwire as tripped:
+        raise TripwireError(tripped.info) from None
+    except (Suspend, RunSuspended):  # the latter of an agent in it
+        if ctx.question is not None:
+            raise
+        raise RunError(
+            f"workflow {workflow.id!r} was suspended, and cannot be resumed where no agent runs it",
+            hint="make the workflow a step, or a tool of an agent",
+        ) from None
+    except InputError as error:
+        if error.__class__ is InputError:
+            raise
+        raise RunError(f"workflow {workflow.id!r} was given a wrong value: {error.message}") from error
+    except Exception as error:
+        raise RunError(f"workflow {workflow.id!r} failed: {type(error).__name__}") from error
 
 
 def _parameters(input_type: Any) -> tuple[Mapping[str, Any], bool]:

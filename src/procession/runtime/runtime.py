@@ -213,9 +213,10 @@ class Runtime(KeptRuns):
         journal: Journal,
         request_context: RequestContext | None,
         init_data: Any,
+        scope: RequestScope | None,
     ) -> Run[Any, Any]:
         run = self.create_run(
-            definition, run_id=row.run_id, request_context=request_context, resource_id=row.resource_id
+            definition, run_id=row.run_id, request_context=request_context, scope=scope, resource_id=row.resource_id
         )
         from procession.runtime.durable.holding import attach
 

@@ -71,7 +71,7 @@ class ToolContext:
         self.over = False
         """Whether the call has ended: what was left behind of it may still go on."""
         self.inner_run = inner_run
-        """The id of the run, of an agent that is the tool, that the call waits for or has begun."""
+        """The id of the run, of an agent or a workflow that is the tool, that the call waits for or has begun."""
         self._emit = emit
         self._caller = caller
         self._path = path

@@ -28,6 +28,7 @@ from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.walk import plan_of
 from procession.steps.request_context import RequestContext
+from procession.steps.scope import RequestScope
 from procession.steps.step import SupportsStep
 from procession.storage.base import RunRow, RunStatus
 from procession.workflows.options import check_choice
@@ -54,6 +55,7 @@ class ResumeOptions(TypedDict, total=False):
     label: str | None
     workflow: Workflows | None
     request_context: RequestContext | None
+    scope: RequestScope | None
     accept_changes: Collection[str]
 
 
@@ -101,6 +103,7 @@ class KeptRuns(ABC):
         journal: Journal,
         request_context: RequestContext | None,
         init_data: Any,
+        scope: RequestScope | None,
     ) -> Run[Any, Any]: ...
 
     async def resume(self, run_id: str, answer: Any = None, **options: Unpack[ResumeOptions]) -> RunResult[Any]:
@@ -133,7 +136,8 @@ class KeptRuns(ABC):
         workflow = options.get("workflow")
 
         def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
-            return self._revived(row, history, journal, workflow, options.get("request_context"))
+            context, scope = options.get("request_context"), options.get("scope")
+            return self._revived(row, history, journal, workflow, context, scope)
 
         return await answer_run(
             self._keeper,
@@ -152,6 +156,7 @@ class KeptRuns(ABC):
         *,
         workflow: Workflows | None = None,
         request_context: RequestContext | None = None,
+        scope: RequestScope | None = None,
         accept_changes: Collection[str] = (),
     ) -> RunResult[Any]:
         """
@@ -164,7 +169,7 @@ class KeptRuns(ABC):
         from procession.runtime.durable.going_on import restart_run
 
         def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
-            return self._revived(row, history, journal, workflow, request_context)
+            return self._revived(row, history, journal, workflow, request_context, scope)
 
         run = await restart_run(
             self._keeper, run_id, revive, lambda owner: self._definition(owner, workflow), accept_changes=accept_changes
@@ -353,10 +358,11 @@ class KeptRuns(ABC):
         journal: Journal,
         workflow: Workflows | None,
         request_context: RequestContext | None,
+        scope: RequestScope | None = None,
     ) -> Run[Any, Any]:
         definition = self._definition(row.owner, workflow)
         from procession.runtime.durable.holding import decode_input, kept_input
 
         value = decode_input(definition, row)
         journal.input = kept_input(row)
-        return self._make(definition, row, history, journal, request_context, value)
+        return self._make(definition, row, history, journal, request_context, value, scope)

@@ -30,6 +30,8 @@ class Waiting(Value, kw_only=True):
     payload: Any = None
     """What it asks."""
     label: str | None = None
+    number: int = 0
+    """Which question of the step it is, from 0."""
 
 
 class RunStateReader:
@@ -130,7 +132,7 @@ class RunStateReader:
             if leaf is not None:
                 payload = codec_of(leaf.step.suspend_type).decode(payload, where=f"payload of {path!r}")
             record = self._history.records[path]
-            found.append(Waiting(path=path, step_id=record.id, payload=payload, label=stop.label))
+            found.append(Waiting(path=path, step_id=record.id, payload=payload, label=stop.label, number=stop.number))
         return tuple(found)
 
     @property
@@ -142,6 +144,12 @@ class RunStateReader:
 
     def _open(self) -> Mapping[str, Suspended]:
         return {} if self.row.status in FINAL else self._history.open  # nothing waits any more in what has ended
+
+    def answers_to(self, path: str) -> int:
+        """
+        Return how many questions of the step at *path* have been answered.
+        """
+        return len(self._history.answers.get(path, ()))
 
     def output_of(self, step: str) -> Any:
         """
