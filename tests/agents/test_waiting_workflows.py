@@ -198,7 +198,7 @@ async def test_ids_of_what_waits_inside_are_not_hidden_by_guards(way: str) -> No
     """What steps and tools say is."""
     acted: list[Any] = []
     pay = doing("pay", acted, asking("SECRET11"))
-    script = [call_tool("pay", {}, id="SECRET12"), "Paid."]
+    script: list[Any] = [call_tool("pay", {}, id="SECRET12"), "Paid."]
     child = Agent("SECRET13", model=FakeModel(script), tools=[pay])
     agent = parent(flow(child, given=str), call("Pay."), output_processors=[Codes(strategy="redact")])
     first = (await ask(agent, way)).result
