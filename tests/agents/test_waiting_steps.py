@@ -19,6 +19,7 @@ from procession.storage.base import RunRow
 from procession.storage.memory import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail
+from procession.tools.context import ToolContext
 from procession.workflows.workflow import create_workflow
 
 pytestmark = pytest.mark.anyio
@@ -286,6 +287,80 @@ async def test_a_step_that_calls_an_agent_waits_with_it(kind: str) -> None:
     assert list(first.suspended) == ["ask/payer"]
     assert (await rt.resume("r1", {"p1": YES})).unwrap() == "Paid.!"
     assert len(acted) == 1
+
+
+class Hanging:
+    """What a tool does that hangs the first time, once it has said that it runs."""
+
+    def __init__(self) -> None:
+        self.runs = anyio.Event()
+        self.times = 0
+
+    async def __call__(self, args: Any, ctx: ToolContext) -> str:
+        """Pay."""
+        self.times += 1
+        if self.times == 1:
+            self.runs.set()
+            await anyio.sleep_forever()
+        return "paid"
+
+
+def hanging(store: InMemoryJournal) -> tuple[Any, Hanging]:
+    """Return a workflow of an agent whose approved tool hangs the first time."""
+    act = Hanging()
+    tool = doing("pay", [], act, requires_approval=True)
+    return flow(Agent("payer", model=FakeModel([pay(), "Paid."]), tools=[tool])), act
+
+
+async def test_a_run_that_is_cancelled_while_its_agent_goes_on_ends_that() -> None:
+    """Nothing waits any more."""
+    store = InMemoryJournal()
+    rt = Runtime(store)
+    work, act = hanging(store)
+    await rt.run(work, "Pay.", run_id="r1")
+    async with anyio.create_task_group() as group:
+        group.start_soon(rt.resume, "r1", {"p1": YES})
+        await act.runs.wait()
+        assert await rt.cancel("r1")
+    rows = [await store.row(id) for id in ("r1", "r1:payer")]
+    assert [row.status for row in rows if row is not None] == ["cancelled"] * 2
+
+
+async def test_a_run_that_is_broken_off_as_its_runtime_closes_goes_on_elsewhere() -> None:
+    """The agent's run is given back with it, and the answer is handed over again."""
+    store = InMemoryJournal()
+    work, act = hanging(store)
+    async with Runtime(store, drain=0) as rt:
+        await rt.run(work, "Pay.", run_id="r1")
+        rt.background(rt.resume, "r1", {"p1": YES})
+        await act.runs.wait()
+    row = await store.row("r1:payer")
+    assert row is not None
+    assert (row.status, row.claimed) == ("suspended", False)
+    assert (await Runtime(store).restart("r1", workflow=work)).unwrap() == "Paid."
+    assert act.times == 2
+
+
+class Clock:
+    """A clock that goes on by a second whenever it is looked at."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time."""
+        self.now += 1
+        return self.now
+
+
+async def test_a_process_that_died_holds_the_agents_run_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step waits until it is free."""
+    monkeypatch.setattr("procession.agents.agent_step._POLL", 0.0)
+    store = InMemoryJournal(clock=Clock())
+    agent = payer([], pay(), "Paid.", runtime=Runtime(store))
+    rt = Runtime()
+    await rt.run(flow(agent), "Pay.", run_id="r1")
+    assert await store.claim("r1:payer", "dead", 20)
+    assert (await rt.resume("r1", {"p1": YES})).unwrap() == "Paid."
 
 
 async def test_usage_of_each_turn_is_told_once() -> None:

@@ -33,6 +33,8 @@ __all__ = ["abandon", "run_as_step"]
 
 _POLL = 1.0
 """Seconds after which it is looked again whether a process that died still holds a run."""
+_LOOKS = int(LEASE / _POLL) + 2
+"""How often it is looked: who holds a run for longer than that is alive."""
 
 
 async def run_as_step(agent: Caller, ctx: StepContext[Any]) -> str:
@@ -143,7 +145,7 @@ class _Turns:
         """
         Whether a run waits, once a process that died holds it no more.
         """
-        for _ in range(int(LEASE / _POLL) + 1):
+        for _ in range(_LOOKS):
             row = await self.store.row(run_id)
             if row is None or row.status != "suspended":
                 return False
