@@ -27,8 +27,9 @@ from procession.tools.tool import tool
 from procession.workflows.workflow import Workflow, create_workflow
 
 
-async def main(shape: str, what: str, file: str, counts: str, run_id: str) -> Any:
+async def main(*arguments: str) -> Any:
     """Do what the arguments say and return what is printed."""
+    shape, what, file, counts, run_id = arguments
 
     def count(word: str) -> None:
         with Path(counts).open("a") as out:
