@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from procession.agents.caller import Caller
-from procession.agents.suspended_call import SuspendedCall
 from procession.tools.tool import Tool
 from procession.workflows.workflow import Workflow
+
+if TYPE_CHECKING:  # to define a tool takes little
+    from procession.agents.caller import Caller
+    from procession.agents.suspended_call import SuspendedCall
 
 __all__ = ["AgentExecute", "Inner", "WorkflowExecute", "inner_of"]
 
