@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from procession.processors.processor import Processor, processor
     from procession.runtime.run import Run, RunResult
     from procession.runtime.runtime import Runtime, run, run_sync
+    from procession.steps.budget import Budget
     from procession.steps.request_context import RequestContext
     from procession.steps.retry import RetryPolicy
     from procession.steps.signals import Tripwire
     from procession.steps.step import Step, StepContext, step
     from procession.tools.tool import Tool, tool
-    from procession.workflows.nodes import pick
+    from procession.workflows.nodes import arm, pick
     from procession.workflows.workflow import Workflow, create_workflow
 
 __all__ = [
     "Agent",
     "AgentResult",
     "AgentStream",
+    "Budget",
     "Chunk",
     "Hook",
     "LanguageModel",
@@ -55,6 +57,7 @@ __all__ = [
     "Tool",
     "Tripwire",
     "Workflow",
+    "arm",
     "create_workflow",
     "pick",
     "processor",
@@ -79,12 +82,13 @@ _HOMES = {
     "processors.processor": ("Processor", "processor"),
     "runtime.run": ("Run", "RunResult"),
     "runtime.runtime": ("Runtime", "run", "run_sync"),
+    "steps.budget": ("Budget",),
     "steps.request_context": ("RequestContext",),
     "steps.retry": ("RetryPolicy",),
     "steps.signals": ("Tripwire",),
     "steps.step": ("Step", "StepContext", "step"),
     "tools.tool": ("Tool", "tool"),
-    "workflows.nodes": ("pick",),
+    "workflows.nodes": ("arm", "pick"),
     "workflows.workflow": ("Workflow", "create_workflow"),
 }
 _HOME = {name: f"procession.{module}" for module, names in _HOMES.items() for name in names}

@@ -127,7 +127,9 @@ async def test_a_redactor_that_is_stopped_half_way_changes_nothing() -> None:
         spoiling = at("process_input", spoils, id="spoiler")
         budget = Budget(tokens=1, on_exceed="skip")
         guards: Any = create_workflow("guards", kind="processor")
-        guards = guards.then(spoiling, budget=budget) if how == "then" else guards.parallel([arm(spoiling, budget=budget)])
+        guards = (
+            guards.then(spoiling, budget=budget) if how == "then" else guards.parallel([arm(spoiling, budget=budget)])
+        )
         agent = Agent("parrot", model=model, input_processors=[guards.commit()])
         result = await agent.generate("Hi there")
         assert result.text == "Hello."
@@ -144,7 +146,7 @@ async def test_a_budget_within_its_limit_keeps_what_a_redactor_changed() -> None
     for on_exceed in ("block", "skip"):
         model = FakeModel("Hello.")
         hiding = at("process_input", hides, id="hider")
-        budget = Budget(tokens=100, on_exceed=on_exceed)  # type: ignore[arg-type]
+        budget = Budget(tokens=100, on_exceed=on_exceed)
         guards = create_workflow("guards", kind="processor").then(hiding, budget=budget).commit()
         await Agent("parrot", model=model, input_processors=[guards]).generate("Hi there")
         assert "hidden" in str(model.requests[0].messages)

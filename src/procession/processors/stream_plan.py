@@ -19,6 +19,7 @@ from procession.processors.stream_fork import ForkItem
 from procession.processors.stream_items import Item, ProcessorItem
 from procession.processors.stream_map import MapItem
 from procession.processors.text_guard import TextGuard
+from procession.steps.budget import Budget
 from procession.steps.scope import RequestScope
 from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, Pick, StepNode
 from procession.workflows.sources import Fields
@@ -63,6 +64,7 @@ def _sequence(workflow: Workflow[Any, Any], path: str) -> list[Make]:
     """
     Return what makes the links of *workflow*, whose nodes have paths that begin with *path*.
     """
+    _refuse_budget(workflow.id, workflow.budget)
     makers: list[Make] = []
     nodes = workflow.nodes
     for index, node in enumerate(nodes):
@@ -83,15 +85,19 @@ def _sequence(workflow: Workflow[Any, Any], path: str) -> list[Make]:
     return makers
 
 
+def _refuse_budget(id: str, budget: Budget | None) -> None:
+    if budget is not None:
+        raise ProcessorDefinitionError(
+            f"{id!r} has a budget and a processor with {STREAM}",
+            hint="a stream has no budget: leave it away, or say with on= which of the other hooks it is for",
+        )
+
+
 def _step(node: StepNode, path: str = "") -> list[Make]:
     step = node.step
     if STREAM not in step.hooks or (node.on is not None and STREAM not in node.on):
         return []
-    if node.budget is not None:
-        raise ProcessorDefinitionError(
-            f"{node.id!r} has a budget and a processor with {STREAM}",
-            hint="a stream has no budget: leave it away, or say with on= which of the other hooks it is for",
-        )
+    _refuse_budget(node.id, node.budget)
     if is_workflow(step.body):
         return _sequence(step.body, f"{path}{node.id}/")
     return [_processor(step.owner, f"{path}{node.id}")]

@@ -16,7 +16,7 @@ from procession.runtime.isolate import isolated
 from procession.runtime.meter import Meter
 from procession.runtime.observability.logging import log_stop
 from procession.runtime.records import Record
-from procession.runtime.state import RunState, Walk
+from procession.runtime.state import RunState, Walk, is_within
 from procession.steps.event_loop import cancel_scope
 from procession.steps.own_task import OwnTask, leave
 from procession.steps.result import STOPS, Blocked, Cancelled, Stop
@@ -30,13 +30,13 @@ async def run_capped(node: Capped, value: Any, run: RunState, prefix: str, walk:
     """
     Run what has a budget, in a task of its own, and return its output, what stands for it, or the ``Stop`` that ended it.
     """
-    path = prefix + node.key
-    if run.replaying and f"{path}/{SPENT}" in run.records:  # used up before the run went on
-        return await _instead(node, value, run, path, walk)
+    path, inside = node.place(prefix)
+    if run.replaying and inside + SPENT in run.records:  # used up before the run went on
+        return await _instead(node, value, run, prefix, walk)
     # What is stopped half-way may have changed what it was given, and something else goes on with that.
     given = value if node.budget.on_exceed == "block" or node.leaves else _own(value)
     began = run.now()
-    meter, output = await _measured(node, given, run, path, prefix, walk)
+    meter, output = await _measured(node, given, run, prefix, walk)
     if meter.exceeded is None or _is_final(output):
         if given is not value and type(output) not in STOPS and is_forkable(output):
             return value.adopt({node.id: output}, output, allow_drop=True)
@@ -45,10 +45,10 @@ async def run_capped(node: Capped, value: Any, run: RunState, prefix: str, walk:
     if node.budget.on_exceed == "block":
         return _blocked(node, run, path, used)
     try:
-        await _note(node, value, run, path, used, detail)
+        await _note(node, value, run, prefix, used, detail)
     except Exception as error:  # it could not be written down
         return fail(run, node, path, error)
-    return await _instead(node, value, run, path, walk)
+    return await _instead(node, value, run, prefix, walk)
 
 
 def _own(value: Any) -> Any:
@@ -62,10 +62,11 @@ def _is_final(output: Any) -> bool:
     return type(output) is Blocked and not output.tripwire.retry
 
 
-async def _measured(node: Capped, value: Any, run: RunState, path: str, prefix: str, walk: Walk) -> tuple[Meter, Any]:
+async def _measured(node: Capped, value: Any, run: RunState, prefix: str, walk: Walk) -> tuple[Meter, Any]:
     """
     Run the nodes inside and return what was counted, and what they gave.
     """
+    path, inside = node.place(prefix)
     seconds = node.budget.seconds
     waiting = cancel_scope()
     task: OwnTask | None = None
@@ -82,7 +83,7 @@ async def _measured(node: Capped, value: Any, run: RunState, path: str, prefix: 
     meter = Meter(node.budget, path, stop)
     if run.history is not None:
         for at, calls in run.history.spent.items():
-            if at == path or (_is_below(at, path) and not _is_below(at, f"{path}/{FALLBACK}")):
+            if is_within(at, path) and not is_within(at, inside + FALLBACK):
                 for call in calls:
                     meter.add(*call)
         if meter.exceeded is not None:
@@ -96,11 +97,12 @@ async def _measured(node: Capped, value: Any, run: RunState, path: str, prefix: 
             await task.wait()
         if task.ended is None or (seconds is not None and task.ended >= waiting.deadline):
             meter.exceed("seconds")  # unless something else was used up before
-        await _stop(task, run, path)
+        await _stop(task, node, run, path)
     except BaseException:  # who waits for it is cancelled
-        await _stop(task, run, path)
+        await _stop(task, node, run, path)
         meter.closed, meter.exceeded = True, None
-        _close(run, path)
+        if not node.whole:
+            _close(run, path)
         raise
     finally:
         meter.closed = True
@@ -112,14 +114,10 @@ async def _measured(node: Capped, value: Any, run: RunState, path: str, prefix: 
     return meter, task.result
 
 
-async def _stop(task: OwnTask, run: RunState, path: str) -> None:
+async def _stop(task: OwnTask, node: Capped, run: RunState, path: str) -> None:
     if not await task.stop(run.grace):
-        leave(run.scope, path, task)
-        left_behind(run, path)
-
-
-def _is_below(path: str, above: str) -> bool:
-    return path.startswith((above + "/", above + "["))
+        leave(run.scope, path or node.id, task)
+        left_behind(run, path, itself=not node.whole)
 
 
 def _close(run: RunState, path: str) -> None:
@@ -131,21 +129,25 @@ def _close(run: RunState, path: str) -> None:
         run.close(record, Cancelled(path, run.why_cancelled(path)))
 
 
-def left_behind(run: RunState, path: str) -> None:
+def left_behind(run: RunState, path: str, *, itself: bool = True) -> None:
     """
-    Record what goes on at *path*, and below, as left behind.
+    Record what goes on at *path*, *itself* or only below, as left behind.
     """
     for record in list(run.records.values()):
-        if (record.path == path or _is_below(record.path, path)) and record.status == "running":
+        if record.status == "running" and is_within(record.path, path) and (itself or record.path != path):
             run.close(record, Cancelled(path, "it did not stop in time and was left behind"))
             run.records[record.path] = record.copy()  # the straggler goes on with its own
 
 
 def _blocked(node: Capped, run: RunState, path: str, used: dict[str, Any]) -> Stop:
     record = run.records.get(path)
-    if record is None or record.status != "running":
-        record = run.records[path] = Record(node.nodes[0], path, 0.0)
     stop = Blocked(path, _verdict(node, path, used))
+    if record is None or record.status != "running":
+        record = Record(node if node.whole else node.nodes[0], path, 0.0)
+        if node.whole:  # whatever contains the workflow records how it ended, if anything does
+            log_stop(run.run_id, record, stop)
+            return stop
+        run.records[path] = record
     run.close(record, stop)
     log_stop(run.run_id, record, stop)
     return stop
@@ -159,25 +161,26 @@ def _verdict(node: Capped, path: str, used: dict[str, Any]) -> TripwireInfo:
         kind = "guard_timeout" if used["what"] == "seconds" else "guard_failed"
     told = f"it used {used['used']:g} of {used['limit']:g} {used['what']}"
     return TripwireInfo(
-        f"the budget of {path!r} is used up: {told if 'unpriced' not in used else 'its price could not be told'}",
+        f"the budget of {(path or node.id)!r} is used up: {told if 'unpriced' not in used else 'its price could not be told'}",
         metadata={"kind": kind, "budget": {"path": path, **used}},
         processor_id=getattr(step.owner, "id", None) if step is not None and step.kind == "processor" else None,
     )
 
 
-async def _note(node: Capped, value: Any, run: RunState, path: str, used: dict[str, Any], detail: bool) -> None:
+async def _note(node: Capped, value: Any, run: RunState, prefix: str, used: dict[str, Any], detail: bool) -> None:
     """
     Record that the budget is used up and something else goes on in its place, and write that down.
     """
+    path, inside = node.place(prefix)
     kept = run.records.get(path)
-    if detail or kept is not None:
+    if not node.whole and (detail or kept is not None):
         now, attempt = run.now(), kept.attempt if kept is not None else 1
         record = run.records[path] = Record(node, path, kept.started if kept is not None else now, value)
         record.status = "skipped"
         record.ended, record.attempt = now, attempt
         payload = {"reason": "budget", "budget": used, "instead": node.budget.describe().get("fallback")}
         run.append(Note("node.skipped", now, path, node.id, attempt, payload))
-    spent = run.records[f"{path}/{SPENT}"] = Record(Spent(SPENT, SPENT), f"{path}/{SPENT}", run.now())
+    spent = run.records[inside + SPENT] = Record(Spent(SPENT, SPENT), inside + SPENT, run.now())
     spent.output = used
     spent.status = "success"
     spent.ended = spent.started
@@ -185,20 +188,22 @@ async def _note(node: Capped, value: Any, run: RunState, path: str, used: dict[s
         await run.journal.completed(run, spent, used)
 
 
-async def _instead(node: Capped, value: Any, run: RunState, path: str, walk: Walk) -> Any:
+async def _instead(node: Capped, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
     """
     Return what stands for the output of what has used up its budget.
     """
+    path, inside = node.place(prefix)
     record = run.records.get(path)
-    if record is None or record.node is not node:
+    if not node.whole and (record is None or record.node is not node):
         record = run.records[path] = Record(node, path, 0.0, value)
         record.status = "skipped"
     if node.budget.on_exceed == "skip":
         return SKIPPED if node.leaves else value
     output = node.budget.fallback
     if node.fallback is not None:
-        output = await walk(node.fallback, value, run, path + "/")
+        output = await walk(node.fallback, value, run, inside)
         if type(output) in STOPS:
             return output
-    record.output, record.status = output, "success"  # who asks for the output of the branch gets this one
+    if record is not None and not node.whole:  # who asks for the output of the branch gets this one
+        record.output, record.status = output, "success"
     return output

@@ -46,9 +46,10 @@ def _node(node: PlanNode, records: Mapping[str, Record], prefix: str, found: lis
         done = [_sequence(arm.nodes, records, prefix, found) for arm in node.arms]
         return all(done) and _map(node.map, records, prefix, found)
     if isinstance(node, Capped):
-        if f"{path}/{SPENT}" not in records:
+        inside = node.place(prefix)[1]
+        if inside + SPENT not in records:
             return _sequence(node.nodes, records, prefix, found)
-        return node.fallback is None or _sequence(node.fallback, records, path + "/", found)
+        return node.fallback is None or _sequence(node.fallback, records, inside, found)
     if isinstance(node, Dag):
         return _dag(node, records, prefix, found)
     if isinstance(node, Choice) and record is not None and record.status == "success":

@@ -27,7 +27,7 @@ from procession.steps.spending import Calls
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
-__all__ = ["BESIDE", "BREATH", "Caller", "Keeping", "Past", "RunState", "Walk", "signal_of"]
+__all__ = ["BESIDE", "BREATH", "Caller", "Keeping", "Past", "RunState", "Walk", "is_within", "signal_of"]
 
 BREATH = 0.010
 """Seconds after which a run that never waits lets others have their turn."""
@@ -224,7 +224,7 @@ class RunState:
             if scope.cancel_called and path.startswith(prefix):
                 return LATE
         for meter in self.caps:
-            if meter.exceeded is not None and path.startswith((meter.path + "/", meter.path + "[")):
+            if meter.exceeded is not None and is_within(path, meter.path):
                 return SPENT
         return self.cancelled_because
 
@@ -350,6 +350,13 @@ class RunState:
         record.status = stop.status
         record.ended = self.clock() + self.origin
         self.append(record)
+
+
+def is_within(path: str, above: str) -> bool:
+    """
+    Return whether *path* is that of what stands at *above*, or of something in it.
+    """
+    return not above or path == above or path.startswith((above + "/", above + "["))
 
 
 def _ignore(entry: Entry) -> None:

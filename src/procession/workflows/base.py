@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 from procession.errors import DefinitionError, Finding, WorkflowDefinitionError
+from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy, check_retry
 from procession.steps.state_type import state_type_of
 from procession.steps.step import Step
@@ -16,7 +17,7 @@ from procession.workflows.caller import caller
 from procession.workflows.graph import Graph, build_graph
 from procession.workflows.nesting import step_of
 from procession.workflows.nodes import Node
-from procession.workflows.options import check_choice, check_functions
+from procession.workflows.options import check_budget, check_choice, check_functions
 from procession.workflows.plan import Plan
 from procession.workflows.validate import inspect_workflow
 
@@ -39,7 +40,7 @@ class WorkflowBase(Generic[In, Out]):
     """
 
     __slots__ = (
-        "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "description", "findings", "id",
+        "_committed", "_counts", "_explicit", "_graph", "_nodes", "_step", "budget", "description", "findings", "id",
         "input_type", "kind", "made", "output_type", "plans", "reducers", "retry", "source",
         "state_type", "timeout",
     )  # fmt: skip
@@ -47,13 +48,15 @@ class WorkflowBase(Generic[In, Out]):
     def __init__(
         self, id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
         reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-        state_type: Any = None, source: str | None = None, output_type: Any = None,
+        budget: Budget | None = None, state_type: Any = None, source: str | None = None, output_type: Any = None,
     ) -> None:  # fmt: skip
         what = f"workflow {id!r}"
         if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DefinitionError(f"{what} has an id of type {type(id).__name__}", hint='create_workflow("orders")')
         check_choice(what, "kind", kind, WorkflowKind)
         check_timeout(what, "timeout", timeout)
+        if budget is not None:
+            check_budget(what, budget, skips=False)
         check_retry(what, retry)
         check_functions(what, "reducers", reducers)
         self.id = id
@@ -70,6 +73,8 @@ class WorkflowBase(Generic[In, Out]):
         """How steps are tried again that have no policy of their own, also in workflows inside that have none."""
         self.timeout = timeout
         """Seconds that all of it may take."""
+        self.budget = budget
+        """What all of it may use."""
         self.state_type = state_type_of(state_type, id)
         """What the shared state of a run may hold."""
         self.source = source
@@ -145,7 +150,7 @@ class WorkflowBase(Generic[In, Out]):
         file, line = caller()
         made = type(self)(
             id, self.input_type, kind=self.kind, description=self.description, reducers=self.reducers,
-            retry=self.retry, timeout=self.timeout, state_type=self.state_type,
+            retry=self.retry, timeout=self.timeout, budget=self.budget, state_type=self.state_type,
             source=f"{file}:{line}", output_type=self.output_type,
         )  # fmt: skip
         made._nodes, made._counts, made._explicit = list(self._nodes), dict(self._counts), self._explicit

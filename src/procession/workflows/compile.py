@@ -96,6 +96,12 @@ class _Compiler:
 
     def workflow(self, workflow: WorkflowDefinition) -> Plan:
         nodes = (self.graph(workflow),) if workflow.explicit else self.sequence(workflow.nodes, workflow.input_type)
+        if workflow.budget is not None and nodes:
+            budget, guards = (
+                workflow.budget,
+                any(child.step.hooks for node in workflow.nodes for child in node.children),
+            )
+            nodes = (Capped(workflow.id, "", nodes, budget, self.instead(budget), guards=guards, whole=True),)
         promised = schema_of(workflow.output_type)
         if promised is not None:
             nodes = (*nodes, Outcome("@end", "@end", promised, f"output of workflow {workflow.id!r}"))
@@ -217,12 +223,17 @@ class _Compiler:
     def capped(
         self, node: StepNode, budget: Budget, key: str, inner: tuple[PlanNode, ...], arm: bool
     ) -> tuple[PlanNode, ...]:
-        fallback = None
-        if budget.falls_back_on_step:
-            step = as_step(budget.fallback)
-            fallback = self.place(StepNode(step.id, node.place, step), FALLBACK)
-        guards = bool(node.step.hooks)
-        return (Capped(node.id, key, inner, budget, fallback, arm and budget.on_exceed == "skip", guards),)
+        leaves = arm and budget.on_exceed == "skip"
+        return (Capped(node.id, key, inner, budget, self.instead(budget), leaves, bool(node.step.hooks)),)
+
+    def instead(self, budget: Budget) -> tuple[PlanNode, ...] | None:
+        """
+        Compile what runs where *budget* is used up and falls back on a step.
+        """
+        if not budget.falls_back_on_step:
+            return None
+        step = as_step(budget.fallback)
+        return self.place(StepNode(step.id, None, step), FALLBACK)
 
     def step(self, step: Step[Any, Any], key: str, given: Any = None) -> tuple[PlanNode, ...]:
         function = step.inline if step.inline is not None else step.execute

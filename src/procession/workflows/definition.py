@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy
 from procession.steps.state_type import StateType
 from procession.workflows.nodes import Node
@@ -83,6 +84,11 @@ class WorkflowDefinition(Protocol):
     @property
     def state_type(self) -> StateType:
         """What the shared state of a run may hold."""
+        ...
+
+    @property
+    def budget(self) -> Budget | None:
+        """What all of it may use."""
         ...
 
     @property

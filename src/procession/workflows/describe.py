@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy
 from procession.steps.schema import schema_of
 from procession.steps.step import Step
@@ -105,6 +106,7 @@ class _Describer:
             output_schema_ref=taken,
             retry=_retry(getattr(workflow, "retry", None)),
             timeout=getattr(workflow, "timeout", None),
+            budget=_budget(getattr(workflow, "budget", None)),
             source=_place(source),
         )
         if explicit:
@@ -254,7 +256,7 @@ class _Describer:
             placeholder=step.execute is None and step.inline is None and step.body is None,
             retry=_retry(step.retry),
             timeout=step.timeout,
-            budget=node.budget.describe() if node.budget is not None else None,
+            budget=_budget(node.budget or getattr(step.body, "budget", None)),
             source=_place(step.source or node.source),
             ref=ref,
             ref_hash=ref_hash,
@@ -362,6 +364,10 @@ def _merges(workflow: Any, arms: Sequence[StepNode]) -> bool:
     kinds = {getattr(each, "kind", None) for each in (workflow, *steps, *(step.body for step in steps))}
     types = [getattr(workflow, "input_type", None), *(step.input_type for step in steps)]
     return "processor" in kinds or any(hasattr(type, "fork") for type in types)
+
+
+def _budget(budget: Budget | None) -> Mapping[str, Any] | None:
+    return budget.describe() if budget is not None else None
 
 
 def _retry(policy: RetryPolicy | None) -> Mapping[str, Any] | None:

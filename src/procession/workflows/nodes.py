@@ -14,13 +14,13 @@ from procession.messages.value import Value
 from procession.steps.budget import Budget
 from procession.steps.forkable import MergePolicy
 from procession.steps.step import Step, SupportsStep, as_step
-from procession.workflows.options import check_choice, check_count, check_merge
+from procession.workflows.options import check_budget, check_choice, check_count, check_merge
 from procession.workflows.sources import Fields
 
 __all__ = [
     "Arm", "ArmNode", "BranchMode", "BranchNode", "Concurrency", "Condition", "ForeachNode", "LoopNode", "MapNode", "Node", "OnError", "OnNoMatch",
     "ParallelNode", "Pick", "SleepNode", "SleepUntilNode", "StepNode", "Waiting", "arm", "arm_of", "body_node", "pick",
-    "step_node", "with_budget",
+    "step_node",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -123,22 +123,9 @@ def step_node(thing: Any, place: tuple[str, int]) -> StepNode:
     if isinstance(thing, Arm):
         thing, on, budget = thing.thing, thing.on, thing.budget
     made = as_step(thing)
-    return with_budget(StepNode(made.id, place, made, on), budget)
-
-
-def with_budget(node: StepNode, budget: Budget | None) -> StepNode:
-    """
-    Return *node*, which may use no more than *budget*.
-
-    Raises ``DefinitionError`` for what is no budget, and for one that falls back on what cannot stand in a workflow.
-    """
-    if budget is None:
-        return node
-    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise DefinitionError(f"{node.id!r} has budget={budget!r}", hint="give it a Budget(...)")
-    if budget.falls_back_on_step:
-        as_step(budget.fallback)
-    return node.replace(budget=budget)
+    if budget is not None:
+        check_budget(f"step {made.id!r}", budget)
+    return StepNode(made.id, place, made, on, budget=budget)
 
 
 def body_node(thing: Any, place: tuple[str, int], budget: Budget | None = None) -> StepNode:
@@ -147,12 +134,11 @@ def body_node(thing: Any, place: tuple[str, int], budget: Budget | None = None) 
 
     Raises ``DefinitionError`` for a budget that skips.
     """
-    node = with_budget(step_node(thing, place), budget)
-    if node.budget is not None and node.budget.on_exceed == "skip":
-        raise DefinitionError(
-            f"{node.id!r} has a budget with on_exceed='skip', and what comes next needs its output",
-            hint='say on_exceed="fallback" and what is to stand in its place, such as fallback=None',
-        )
+    node = step_node(thing, place)
+    if budget is not None:
+        node = node.replace(budget=budget)
+    if node.budget is not None:
+        check_budget(f"step {node.id!r}", node.budget, skips=False)
     return node
 
 

@@ -8,9 +8,11 @@ from typing import Any, get_args
 
 from procession.errors import DefinitionError
 from procession.messages.shapes import is_form
+from procession.steps.budget import Budget
 from procession.steps.forkable import MergePolicy
+from procession.steps.step import as_step
 
-__all__ = ["check_choice", "check_count", "check_functions", "check_merge", "listed"]
+__all__ = ["check_budget", "check_choice", "check_count", "check_functions", "check_merge", "listed"]
 
 _POLICIES = get_args(get_args(MergePolicy)[0])
 
@@ -59,6 +61,22 @@ def check_functions(what: str, name: str, value: object) -> None:
     for key, function in value.items():
         if not callable(function):
             raise DefinitionError(f"{what} has {name}={{{key!r}: {function!r}}}", hint="give a function of two values")
+
+
+def check_budget(what: str, budget: object, *, skips: bool = True) -> None:
+    """
+    Raise ``DefinitionError`` unless *budget* is one that falls back on what can stand in a workflow, and that skips only
+    where *skips*.
+    """
+    if not isinstance(budget, Budget):
+        raise DefinitionError(f"{what} has budget={budget!r}", hint="give it a Budget(...)")
+    if budget.falls_back_on_step:
+        as_step(budget.fallback)
+    if budget.on_exceed == "skip" and not skips:
+        raise DefinitionError(
+            f"{what} has a budget with on_exceed='skip', and its output is needed",
+            hint='say on_exceed="fallback" and what is to stand in its place, such as fallback=None',
+        )
 
 
 def listed(what: str, things: Any, example: str) -> list[Any]:

@@ -106,10 +106,19 @@ class Capped(PlanNode):
     budget: Budget
     fallback: tuple[PlanNode, ...] | None
     """What runs where the budget is used up and falls back on a step."""
-    leaves: bool
+    leaves: bool = False
     """Whether it is an arm whose output can be left out."""
-    guards: bool
+    guards: bool = False
     """Whether a processor is in it."""
+    whole: bool = False
+    """Whether it is all of a workflow, whose record is that of the workflow, if it has one."""
+
+    def place(self, prefix: str) -> tuple[str, str]:
+        """
+        Return the path of what has the budget, and the prefix of what is inside.
+        """
+        path = prefix.removesuffix("/") if self.whole else prefix + self.key
+        return path, path + "/" if path else ""
 
 
 class Map(PlanNode):

@@ -38,9 +38,8 @@ from procession.workflows.nodes import (
     arm_of,
     body_node,
     step_node,
-    with_budget,
 )
-from procession.workflows.options import listed
+from procession.workflows.options import check_budget, listed
 from procession.workflows.sources import Source, fields_of
 from procession.workflows.validate import find
 
@@ -84,8 +83,10 @@ class Workflow(WorkflowBase[In, Out], Generic[In, Out]):
         where a budget skips it, the value passes on as it was.
         """
         made = as_step(step)
+        if budget is not None:
+            check_budget(f"step {made.id!r}", budget)
         hooks = frozenset(on) if on is not None else None
-        return self._fluent(with_budget(StepNode(made.id, caller(), made, hooks), budget))
+        return self._fluent(StepNode(made.id, caller(), made, hooks, budget=budget))
 
     @overload
     def parallel(
@@ -314,25 +315,27 @@ def check(workflow: Workflow[Any, Any]) -> list[Finding]:
 def create_workflow(
     id: str, input_type: type[In], *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None, state_type: Any = None,
+    output_type: Any = None, state_type: Any = None, budget: Budget | None = None,
 ) -> Workflow[In, In]: ...  # fmt: skip
 @overload
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None, state_type: Any = None,
+    output_type: Any = None, state_type: Any = None, budget: Budget | None = None,
 ) -> Workflow[Any, Any]: ...  # fmt: skip
 def create_workflow(
     id: str, input_type: Any = None, *, kind: WorkflowKind = "default", description: str = "",
     reducers: Reducers | None = None, retry: RetryPolicy | None = None, timeout: float | None = None,
-    output_type: Any = None, state_type: Any = None,
+    output_type: Any = None, state_type: Any = None, budget: Budget | None = None,
 ) -> Workflow[Any, Any]:  # fmt: skip
     """
     Begin a workflow whose input is an *input_type*; ``kind="processor"`` marks one made of processors.
 
     *retry* is for steps that have no policy of their own, here and in workflows inside that have none; ``RetryPolicy(1)``
     keeps a step from it.  All of it may take *timeout* seconds: a run that takes longer fails with ``RunTimeout``, a
-    workflow inside another with ``StepTimeout``.  *state_type*, a ``TypedDict`` or a pydantic model, says what steps may
+    workflow inside another with ``StepTimeout``.  *budget* is what all of it may use each time it runs; it cannot skip.
+
+    *state_type*, a ``TypedDict`` or a pydantic model, says what steps may
     set for each other, and *reducers* how two values of one key become one.
 
     With an *output_type* the output is checked too, whatever the last node is: by ``commit()`` as far as types tell,
@@ -349,5 +352,5 @@ def create_workflow(
     file, line = caller()
     return Workflow(
         id, input_type, kind=kind, description=description, reducers=reducers, retry=retry, timeout=timeout,
-        source=f"{file}:{line}", output_type=output_type, state_type=state_type,
+        source=f"{file}:{line}", output_type=output_type, state_type=state_type, budget=budget,
     )  # fmt: skip

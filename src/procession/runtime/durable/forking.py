@@ -220,7 +220,8 @@ class _Cut:
 
     def node(self, node: PlanNode, prefix: str) -> bool:
         path = prefix + node.key
-        self.seen.append(path)
+        if path and not path.endswith("/"):
+            self.seen.append(path)
         if path == self.at and path != prefix:
             self.drop(node, prefix)
             return True
@@ -229,9 +230,10 @@ class _Cut:
                 return self.sequence(node.plan.nodes, path + "/")
             case Capped():
                 found = self.sequence(node.nodes, prefix)
+                inside = node.place(prefix)[1]
                 if found:
-                    self.gone += (f"{path}/{each}" for each in (SPENT, FALLBACK))
-                return found or self.sequence(node.fallback or (), path + "/")
+                    self.gone += (inside + SPENT, inside + FALLBACK)
+                return found or self.sequence(node.fallback or (), inside)
             case Fork() | Choice():
                 hit = [arm.id for arm in node.arms if self.sequence(arm.nodes, prefix)]
                 if isinstance(node, Choice):

@@ -219,7 +219,8 @@ def _refuse_branches_of_changes(run: Kept) -> None:
 
 def _branches(nodes: Iterable[PlanNode]) -> bool:
     return any(
-        isinstance(node, Fork | Dag | Choice | Capped)
+        isinstance(node, Fork | Dag | Choice)
+        or (isinstance(node, Capped) and (node.budget.on_exceed != "block" or _branches(node.nodes)))
         or (isinstance(node, Nested) and _branches(node.plan.nodes))
         or (isinstance(node, Loop) and _branches(node.body))
         for node in nodes

@@ -91,7 +91,7 @@ def node_at(nodes: Sequence[PlanNode], path: str, prefix: str = "") -> PlanNode 
     for node in nodes:
         at = prefix + node.key
         if isinstance(node, Capped):
-            found = node_at(node.fallback or (), path, at + "/") or node_at(node.nodes, path, prefix)
+            found = node_at(node.fallback or (), path, node.place(prefix)[1]) or node_at(node.nodes, path, prefix)
             if found is not None:
                 return found
             continue

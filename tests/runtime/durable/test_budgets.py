@@ -1,0 +1,130 @@
+"""What has a budget goes on where the run does: what was used counts, and what was decided stays so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio.lowlevel
+import pytest
+from tests.runtime.durable.test_restart import Death, Dying
+
+from procession.messages.usage import Usage
+from procession.runtime.runtime import Runtime
+from procession.steps.budget import Budget
+from procession.steps.step import StepContext, step
+from procession.storage.base import JournalStore
+from procession.storage.memory import InMemoryJournal
+from procession.workflows.nodes import arm
+from procession.workflows.workflow import create_workflow
+
+STORES = pytest.mark.parametrize("store", [None, InMemoryJournal], ids=["kept-late", "kept"])
+
+
+def runtime(store: type[JournalStore] | None) -> Runtime:
+    return Runtime(store()) if store is not None else Runtime()
+
+
+@step
+async def asks(ctx: StepContext[Any]) -> int:
+    answer: int = await ctx.suspend("how many?")
+    return answer
+
+
+async def test_what_was_used_before_a_crash_counts() -> None:
+    """Completed steps are not run again, and what they have used is still used."""
+    now = [100.0]
+    ran: list[str] = []
+
+    def uses(name: str) -> Any:
+        @step(id=name)
+        async def use(ctx: StepContext[int]) -> int:
+            ran.append(name)
+            ctx.spend(Usage(40, 10), model="m")
+            await anyio.lowlevel.checkpoint()
+            return ctx.input + 1
+
+        return use
+
+    inner = create_workflow("inner", int).then(uses("a")).then(uses("b")).then(uses("c")).commit()
+    workflow = create_workflow("outer", int).parallel([arm(inner, budget=Budget(tokens=100))]).commit()
+    store = Dying(clock=lambda: now[0])
+    store.left = 2
+    with pytest.raises(Death):
+        await Runtime(store).run(workflow, 0, run_id="r")
+    store.left = 10**9
+    now[0] += 1e6
+    result = await Runtime(store).restart("r", workflow=workflow)
+    assert ran.count("a") == 1 and result.status == "blocked"
+    assert result.tripwire is not None
+    assert result.tripwire.metadata["budget"] == {"path": "inner", "what": "tokens", "limit": 100, "used": 150}
+
+
+@STORES
+@pytest.mark.parametrize("way", ["skip", "value", "step"])
+async def test_what_was_decided_stays_so(store: type[JournalStore] | None, way: str) -> None:
+    """An arm that has used up its budget is not begun again when its sibling has its answer; its fallback ran once."""
+    ran: list[str] = []
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> int:
+        ran.append("greedy")
+        ctx.spend(Usage(500))
+        return 1
+
+    @step
+    async def cheap(ctx: StepContext[int]) -> int:
+        ran.append("cheap")
+        return ctx.input + 1
+
+    if way == "skip":
+        budget = Budget(tokens=100, on_exceed="skip")
+    else:
+        budget = Budget(tokens=100, on_exceed="fallback", fallback=cheap if way == "step" else 7)
+    workflow = create_workflow("w", int).parallel([arm(greedy, budget=budget), asks]).commit()
+    kept = runtime(store)
+    waiting = await kept.run(workflow, 6, run_id="r")
+    assert waiting.status == "suspended"
+    result = await kept.resume("r", 3, workflow=workflow)
+    assert result.output == ({"asks": 3} if way == "skip" else {"greedy": 7, "asks": 3})
+    assert ran == (["greedy", "cheap"] if way == "step" else ["greedy"])
+    assert result.steps["greedy"].status == ("skipped" if way == "skip" else "success")
+
+
+@STORES
+async def test_what_waits_under_a_budget_is_answered(store: type[JournalStore] | None) -> None:
+    """The answer finds the step, and is of its type; the budget of a whole workflow is still there."""
+
+    @step
+    async def uses(ctx: StepContext[int]) -> int:
+        ctx.spend(Usage(ctx.input))
+        await anyio.lowlevel.checkpoint()
+        return ctx.input
+
+    typed = asks.replace(resume_type=int)
+    inner = create_workflow("inner", budget=Budget(tokens=1000)).then(typed).then(uses).commit()
+    workflow = create_workflow("w", budget=Budget(tokens=100)).parallel([arm(inner, budget=Budget(tokens=1000))]).commit()
+    kept = runtime(store)
+    for run_id, answer in (("few", 5), ("many", 500)):
+        waiting = await kept.run(workflow, None, run_id=run_id)
+        assert waiting.status == "suspended"
+        result = await kept.resume(run_id, answer, workflow=workflow)
+        assert result.status == ("success" if run_id == "few" else "blocked")
+    assert result.tripwire is not None and result.tripwire.metadata["budget"]["path"] == ""
+
+
+async def test_a_fork_begins_a_budget_anew_where_it_stands() -> None:
+    """Forked at the arm, what it was decided of it before does not hold."""
+    fails = [True]
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> str:
+        if fails:
+            ctx.spend(Usage(500))
+        return "done"
+
+    budget = Budget(tokens=100, on_exceed="skip")
+    workflow = create_workflow("w", int).parallel([arm(greedy, budget=budget)]).commit()
+    kept = Runtime(InMemoryJournal())
+    assert (await kept.run(workflow, 6, run_id="r")).output == {}
+    fails.clear()
+    assert (await kept.fork("r", "greedy", workflow=workflow)).output == {"greedy": "done"}
