@@ -102,7 +102,9 @@ async def test_what_waits_under_a_budget_is_answered(store: type[JournalStore] |
 
     typed = asks.replace(resume_type=int)
     inner = create_workflow("inner", budget=Budget(tokens=1000)).then(typed).then(uses).commit()
-    workflow = create_workflow("w", budget=Budget(tokens=100)).parallel([arm(inner, budget=Budget(tokens=1000))]).commit()
+    workflow = (
+        create_workflow("w", budget=Budget(tokens=100)).parallel([arm(inner, budget=Budget(tokens=1000))]).commit()
+    )
     kept = runtime(store)
     for run_id, answer in (("few", 5), ("many", 500)):
         waiting = await kept.run(workflow, None, run_id=run_id)
