@@ -31,6 +31,7 @@ Every exception that Procession raises, one tree:
         ├── RunAlreadyClaimed            somebody else resumes the run, or has brought it to its end
         ├── GraphChanged                 the workflow is no longer the one that the run was begun with
         ├── StoreError                   a store cannot be used
+        │   └── UnreadableRun            what it has of one run cannot be read
         ├── StructuredOutputError        an answer is not what the schema asks for
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
@@ -81,6 +82,7 @@ from procession.errors.runs import (
     StructuredOutputError,
     ThreadBusy,
     TripwireError,
+    UnreadableRun,
 )
 
 __all__ = [
@@ -119,5 +121,6 @@ __all__ = [
     "ToolArgumentsError",
     "ToolDefinitionError",
     "TripwireError",
+    "UnreadableRun",
     "WorkflowDefinitionError",
 ]

@@ -30,6 +30,7 @@ __all__ = [
     "StructuredOutputError",
     "ThreadBusy",
     "TripwireError",
+    "UnreadableRun",
 ]
 
 
@@ -190,6 +191,14 @@ class StoreError(RunError):
     """
 
     code: ClassVar[str] = "store"
+
+
+class UnreadableRun(StoreError):
+    """
+    What the store has of one run cannot be read: something else has written it, or a newer version.
+    """
+
+    code: ClassVar[str] = "unreadable-run"
 
 
 class StructuredOutputError(RunError):

@@ -19,11 +19,12 @@ from procession.errors import (
     SchemaError,
     StoreError,
     TargetError,
+    UnreadableRun,
     UntypedValue,
 )
 from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
-from procession.storage.base import RunRow
+from procession.storage.base import JournalRow, RunRow
 from procession.storage.memory import InMemoryJournal
 from procession.workflows.workflow import create_workflow
 
@@ -299,3 +300,32 @@ async def test_rows_that_are_none_of_ours() -> None:
     row = await store.row("r")
     assert row is not None
     assert (row.status, row.claimed) == ("suspended", False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("completed", "{not json"), ("completed", "[]"), ("newer", "{}"), ("answered", "{}"), ("memoized", '{"key":1}'),
+        ("stopped", '{"status":"newer"}'), ("stopped", '{"status":"failed"}'), ("stopped", '{"status":"blocked","tripwire":{"x":1}}'),
+    ],
+)  # fmt: skip
+async def test_a_row_that_is_none_of_ours_stops_its_run_alone(kind: str, data: str) -> None:
+    """A journal with a row that nobody understands is not gone on from, and does not keep other runs from being recovered."""
+    clock = Clock()
+    store = InMemoryJournal(clock=clock)
+    runtime = Runtime(store)
+    for name in ("odd", "even"):
+        await runtime.run(ASKING, 1, run_id=name)
+        assert await store.claim(name, "x", 30) is not None
+        rows = [JournalRow(seq=2, kind=kind, path="ask", data=data)] if name == "odd" else []
+        assert await store.write(name, "x", rows, status="running", release=True)
+        clock.now += 1
+    with pytest.raises(UnreadableRun, match="row 2 of its journal"):
+        await runtime.restart("odd")
+    with pytest.raises(UnreadableRun, match="row 2 of its journal"):
+        await runtime.get("odd")
+    assert [result.run_id for result in await runtime.recover()] == ["even"]
+    row = await store.row("odd")
+    assert row is not None
+    assert (row.status, row.claimed) == ("running", False)
+    assert await runtime.delete("odd")

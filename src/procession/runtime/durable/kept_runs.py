@@ -20,6 +20,7 @@ from procession.errors import (
     RunNotFound,
     StoreError,
     TargetError,
+    UnreadableRun,
 )
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.events import WorkflowEvent
@@ -195,9 +196,9 @@ class KeptRuns(ABC):
                 ended.append(await self.restart(run_id))
             except (RunAlreadyClaimed, RunNotFound, GraphChanged, ResumeError):
                 continue
-            except StoreError:
-                raise
             except ProcessionError as error:
+                if isinstance(error, StoreError) and not isinstance(error, UnreadableRun):
+                    raise
                 log_unread(run_id, error)
         return ended
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import to_json as json_of
 
-from procession.errors import StepError, StoreError, UntypedValue
+from procession.errors import StepError, UnreadableRun, UntypedValue
 from procession.messages.shapes import is_dict
 from procession.messages.tripwire import TripwireInfo
 from procession.messages.usage import Usage
@@ -25,7 +25,8 @@ from procession.workflows.plan import PlanNode
 
 __all__ = [
     "ANSWERED", "COMPLETED", "MEMOIZED", "RETRIED", "SLEEPING", "STOPPED", "SUSPENDED", "History", "KeptNode", "error_data",
-    "from_json", "read_rows", "run_data", "spent_data", "stop_data", "to_json", "unwrapped",
+    "from_json", "read_rows", "run_data", "spent_data", "stop_data", "to_json",
+    "unreadable", "unwrapped",
 ]  # fmt: skip
 
 COMPLETED = "completed"
@@ -58,22 +59,29 @@ def from_json(row: JournalRow | RunRow, what: str) -> dict[str, Any]:
     """
     Return the data of a row; *what* is what it is, as an error says it.
 
-    Raises ``StoreError`` where that is none of ours.
+    Raises ``UnreadableRun`` where that is none of ours.
     """
     try:
         data: Any = json.loads(row.data) if row.data else {}
     except ValueError:
         data = None
     if not is_dict(data):
-        raise StoreError(f"{what} cannot be read", hint="something else than this library has written it")
+        raise unreadable(what)
     return data
+
+
+def unreadable(what: str) -> UnreadableRun:
+    """
+    Return the error that says that *what* is none of ours.
+    """
+    return UnreadableRun(f"{what} cannot be read", hint="something else has written it, or a newer version")
 
 
 def run_data(row: RunRow) -> dict[str, Any]:
     """
     Return what is kept of a run as a whole.
 
-    Raises ``StoreError`` where that is none of ours.
+    Raises ``UnreadableRun`` where that is none of ours.
     """
     return from_json(row, f"what is kept of run {row.run_id}")
 
@@ -150,23 +158,31 @@ def _above(path: str) -> Iterator[str]:
 def read_rows(rows: Iterable[JournalRow]) -> History:
     """
     Return what *rows*, in order, say.
+
+    Raises ``UnreadableRun`` where one of them is none of ours.
     """
     history = History()
     for row in rows:
-        data = from_json(row, f"row {row.seq} of its journal")
+        what = f"row {row.seq} of its journal"
+        data = from_json(row, what)
         history.next_seq = row.seq + 1
         path = row.path
-        match row.kind:
-            case "memoized":
-                history.memos[path, data["key"]] = data["out"]
-            case "answered":
-                history.answers.setdefault(path, []).append(data["answer"])
-                if data.get("label") is not None:
-                    history.labels.add(data["label"])
-            case "sleeping":
-                history.waking[path] = data["until"]
-            case _:
-                _read_record(history, row, data)
+        try:
+            match row.kind:
+                case "memoized":
+                    history.memos[path, data["key"]] = data["out"]
+                case "answered":
+                    history.answers.setdefault(path, []).append(data["answer"])
+                    if data.get("label") is not None:
+                        history.labels.add(data["label"])
+                case "sleeping":
+                    history.waking[path] = data["until"]
+                case "completed" | "retried" | "suspended" | "stopped":
+                    _read_record(history, row, data)
+                case _:
+                    raise unreadable(what)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise unreadable(what) from error
         end = path.find("]")
         while end != -1:
             history.begun.add(path[: end + 1])
@@ -281,5 +297,7 @@ def _read_stop(row: JournalRow, data: dict[str, Any]) -> Stop:
         case "bailed":
             value = codec_of(None).decode(data.get("out"), where="what it bailed with", path=at)
             return Bailed(at, value, data["scope"])
-        case _:
+        case "cancelled":
             return Cancelled(at, data.get("reason", "cancelled"))
+        case status:
+            raise ValueError(status)
