@@ -145,7 +145,7 @@ async def test_a_price_that_raises_uses_the_budget_up() -> None:
     assert result.tripwire is not None and result.tripwire.metadata["budget"]["unpriced"] == "KeyError"
 
 
-async def test_money_that_is_no_amount_fails_the_step() -> None:
+async def test_what_is_no_amount_fails_the_step() -> None:
     """A negative amount would give budget back."""
 
     @step
@@ -154,6 +154,13 @@ async def test_money_that_is_no_amount_fails_the_step() -> None:
 
     result = await run(both(Budget(money=1.0), refunds))
     assert result.status == "failed" and "money is -1.0" in str(result.error)
+
+    @step
+    def unspends(ctx: StepContext[Any]) -> None:
+        ctx.spend(Usage(-1))
+
+    result = await run(both(Budget(tokens=1), unspends))
+    assert result.status == "failed" and "a usage is -1" in str(result.error)
 
 
 async def test_what_has_used_up_its_budget_is_not_tried_again() -> None:

@@ -21,7 +21,7 @@ from procession.steps.event_loop import cancel_scope
 from procession.steps.own_task import OwnTask, leave
 from procession.steps.result import STOPS, Blocked, Cancelled, Stop
 from procession.steps.spending import METERS
-from procession.workflows.plan import FALLBACK, SKIPPED, SPENT, Capped, Leaf, Spent
+from procession.workflows.plan import SKIPPED, Capped, Leaf, Spent
 
 __all__ = ["left_behind", "run_capped"]
 
@@ -30,8 +30,8 @@ async def run_capped(node: Capped, value: Any, run: RunState, prefix: str, walk:
     """
     Run what has a budget, in a task of its own, and return its output, what stands for it, or the ``Stop`` that ended it.
     """
-    path, inside = node.place(prefix)
-    if run.replaying and inside + SPENT in run.records:  # used up before the run went on
+    path, _ = node.place(prefix)
+    if run.replaying and node.marks(prefix)[0] in run.records:  # used up before the run went on
         return await _instead(node, value, run, prefix, walk)
     # What is stopped half-way may have changed what it was given, and something else goes on with that.
     given = value if node.budget.on_exceed == "block" or node.leaves else _own(value)
@@ -66,7 +66,7 @@ async def _measured(node: Capped, value: Any, run: RunState, prefix: str, walk: 
     """
     Run the nodes inside and return what was counted, and what they gave.
     """
-    path, inside = node.place(prefix)
+    path, _ = node.place(prefix)
     seconds = node.budget.seconds
     waiting = cancel_scope()
     task: OwnTask | None = None
@@ -83,7 +83,7 @@ async def _measured(node: Capped, value: Any, run: RunState, prefix: str, walk: 
     meter = Meter(node.budget, path, stop)
     if run.history is not None:
         for at, calls in run.history.spent.items():
-            if is_within(at, path) and not is_within(at, inside + FALLBACK):
+            if is_within(at, path) and not is_within(at, node.marks(prefix)[1]):
                 for call in calls:
                     meter.add(*call)
         if meter.exceeded is not None:
@@ -171,16 +171,19 @@ async def _note(node: Capped, value: Any, run: RunState, prefix: str, used: dict
     """
     Record that the budget is used up and something else goes on in its place, and write that down.
     """
-    path, inside = node.place(prefix)
+    path, _ = node.place(prefix)
     kept = run.records.get(path)
+    now, attempt = run.now(), kept.attempt if kept is not None else 1
     if not node.whole and (detail or kept is not None):
-        now, attempt = run.now(), kept.attempt if kept is not None else 1
         record = run.records[path] = Record(node, path, kept.started if kept is not None else now, value)
         record.status = "skipped"
         record.ended, record.attempt = now, attempt
+    if detail or kept is not None:
         payload = {"reason": "budget", "budget": used, "instead": node.budget.describe().get("fallback")}
         run.append(Note("node.skipped", now, path, node.id, attempt, payload))
-    spent = run.records[inside + SPENT] = Record(Spent(SPENT, SPENT), inside + SPENT, run.now())
+    at = node.marks(prefix)[0]
+    key = at.rpartition("/")[2]
+    spent = run.records[at] = Record(Spent(key, key), at, run.now())
     spent.output = used
     spent.status = "success"
     spent.ended = spent.started

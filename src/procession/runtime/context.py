@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from procession.errors import ResumeError
 from procession.messages.chunks import Chunk
 from procession.messages.usage import Usage
-from procession.runtime.meter import reported
+from procession.runtime.meter import refuse_spent
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, signal_of
 from procession.steps.request_context import RequestContext
@@ -19,6 +19,7 @@ from procession.steps.result import Bailed, BailScope, Cancelled, Failed, Stop, 
 from procession.steps.schema import schema_of
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend
+from procession.steps.spending import report
 from procession.steps.step import SupportsStep
 from procession.workflows.options import check_choice
 from procession.workflows.plan import Leaf
@@ -219,11 +220,13 @@ class Context:
 
         The tokens are in the request's usage too.  *model* is the id of the model, for the price that a budget has.
 
-        Raises ``BudgetExceeded`` where a budget around the step is used up by now: the step is being stopped.
+        Raises ``BudgetExceeded`` where a budget around the step is used up by now: the step is being stopped;
+        ``InputError`` for less than nothing.
         """
+        report(usage, model, money)
         if usage is not None:
             self._run.scope.charge(usage)
-        reported(usage, model, money)
+        refuse_spent()
 
     @property
     def idempotency_key(self) -> str:

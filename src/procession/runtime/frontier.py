@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from procession.runtime.records import Record
-from procession.workflows.plan import SPENT, Capped, Choice, Dag, Each, Fork, Loop, Map, Nested, Plan, PlanNode
+from procession.workflows.plan import Capped, Choice, Dag, Each, Fork, Loop, Map, Nested, Plan, PlanNode
 
 __all__ = ["frontier"]
 
@@ -46,10 +46,9 @@ def _node(node: PlanNode, records: Mapping[str, Record], prefix: str, found: lis
         done = [_sequence(arm.nodes, records, prefix, found) for arm in node.arms]
         return all(done) and _map(node.map, records, prefix, found)
     if isinstance(node, Capped):
-        inside = node.place(prefix)[1]
-        if inside + SPENT not in records:
+        if node.marks(prefix)[0] not in records:
             return _sequence(node.nodes, records, prefix, found)
-        return node.fallback is None or _sequence(node.fallback, records, inside, found)
+        return node.fallback is None or _sequence(node.fallback, records, node.place(prefix)[1], found)
     if isinstance(node, Dag):
         return _dag(node, records, prefix, found)
     if isinstance(node, Choice) and record is not None and record.status == "success":

@@ -4,18 +4,17 @@ Meter: what one budget has counted so far.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from procession.errors import BudgetExceeded, InputError
+from procession.errors import BudgetExceeded
 from procession.messages.usage import Usage
 from procession.steps.budget import Budget, Limit
 from procession.steps.event_loop import poster
-from procession.steps.spending import METERS, Count, report
+from procession.steps.spending import METERS, Count, amount
 
-__all__ = ["Meter", "reported"]
+__all__ = ["Meter", "refuse_spent"]
 
 
 class Meter(Count):
@@ -45,7 +44,7 @@ class Meter(Count):
         """
         if usage is not None and self.budget.price is not None:
             try:
-                money += _amount(self.budget.price(usage, model), "the price of a model call")
+                money += amount(self.budget.price(usage, model), "the price of a model call")
             except Exception as error:
                 self.unpriced = error
         super().add(usage, model, money)
@@ -80,13 +79,10 @@ class Meter(Count):
         return data
 
 
-def reported(usage: Usage | None, model: str, money: float) -> None:
+def refuse_spent() -> None:
     """
-    Do what :func:`report` does for code of a step.
-
-    Raises ``BudgetExceeded`` where a budget is used up by now, ``InputError`` for money that is no amount.
+    Raise ``BudgetExceeded`` in code of a step around which a budget is used up.
     """
-    report(usage, model, _amount(money, "money"))
     for meter in METERS.get():
         if isinstance(meter, Meter) and meter.exceeded is not None:
             raise BudgetExceeded(
@@ -95,9 +91,3 @@ def reported(usage: Usage | None, model: str, money: float) -> None:
                 path=meter.path,
                 hint="what goes on inside of it is being stopped",
             )
-
-
-def _amount(money: object, what: str) -> float:
-    if isinstance(money, bool) or not isinstance(money, int | float) or not math.isfinite(money) or money < 0:
-        raise InputError(f"{what} is {money!r}", hint="it is a number, 0 or more")
-    return money

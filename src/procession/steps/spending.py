@@ -7,12 +7,14 @@ not.  Where there is no budget it is empty.
 
 from __future__ import annotations
 
+import math
 from contextvars import ContextVar
 from threading import Lock
 
+from procession.errors import InputError
 from procession.messages.usage import Usage
 
-__all__ = ["METERS", "Calls", "Count", "report"]
+__all__ = ["METERS", "Calls", "Count", "amount", "report"]
 
 
 class Count:
@@ -55,6 +57,17 @@ class Calls(Count):
         self.calls.append((usage, model, money))
 
 
+def amount(given: object, what: str) -> float:
+    """
+    Return what was *given* as an amount.
+
+    Raises ``InputError`` for anything but a number of at least 0.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+        raise InputError(f"{what} is {given!r}", hint="it is a number, 0 or more")
+    return given
+
+
 METERS: ContextVar[tuple[Count, ...]] = ContextVar("procession_meters", default=())
 """What counts here: the innermost last."""
 
@@ -62,6 +75,11 @@ METERS: ContextVar[tuple[Count, ...]] = ContextVar("procession_meters", default=
 def report(usage: Usage | None, model: str = "", money: float = 0.0) -> None:
     """
     Let all that counts here count the tokens of a call of the model with this id, and *money*.
+
+    Raises ``InputError`` for tokens and money that are no amounts: less than nothing would give some back.
     """
+    amount(money, "money")
+    if usage is not None:
+        amount(getattr(usage, "total_tokens", usage), "a usage")
     for count in METERS.get():
         count.add(usage, model, money)

@@ -33,6 +33,7 @@ from procession.workflows.plan import (
     FALLBACK,
     GUARDED,
     INLINE,
+    WHOLE_FALLBACK,
     Arm,
     Capped,
     Choice,
@@ -101,7 +102,9 @@ class _Compiler:
                 workflow.budget,
                 any(child.step.hooks for node in workflow.nodes for child in node.children),
             )
-            nodes = (Capped(workflow.id, "", nodes, budget, self.instead(budget), guards=guards, whole=True),)
+            nodes = (
+                Capped(workflow.id, "", nodes, budget, self.instead(budget, WHOLE_FALLBACK), guards=guards, whole=True),
+            )
         promised = schema_of(workflow.output_type)
         if promised is not None:
             nodes = (*nodes, Outcome("@end", "@end", promised, f"output of workflow {workflow.id!r}"))
@@ -226,14 +229,14 @@ class _Compiler:
         leaves = arm and budget.on_exceed == "skip"
         return (Capped(node.id, key, inner, budget, self.instead(budget), leaves, bool(node.step.hooks)),)
 
-    def instead(self, budget: Budget) -> tuple[PlanNode, ...] | None:
+    def instead(self, budget: Budget, key: str = FALLBACK) -> tuple[PlanNode, ...] | None:
         """
         Compile what runs where *budget* is used up and falls back on a step.
         """
         if not budget.falls_back_on_step:
             return None
         step = as_step(budget.fallback)
-        return self.place(StepNode(step.id, None, step), FALLBACK)
+        return self.place(StepNode(step.id, None, step), key)
 
     def step(self, step: Step[Any, Any], key: str, given: Any = None) -> tuple[PlanNode, ...]:
         function = step.inline if step.inline is not None else step.execute

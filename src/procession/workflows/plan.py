@@ -22,7 +22,7 @@ from procession.workflows.nodes import Waiting
 from procession.workflows.sources import Fields
 
 __all__ = [
-    "CALL", "CHECKED", "FALLBACK", "GUARDED", "INLINE", "SKIPPED", "SPENT", "Arm", "Capped", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
+    "CALL", "CHECKED", "FALLBACK", "GUARDED", "INLINE", "SKIPPED", "SPENT", "WHOLE_FALLBACK", "WHOLE_SPENT", "Arm", "Capped", "Choice", "Dag", "DagItem", "Each", "Fork", "Leaf", "Loop", "Map",
     "Nested", "Outcome", "Pause", "Plan", "PlanNode", "Spent",
 ]  # fmt: skip
 
@@ -83,8 +83,10 @@ SKIPPED: Any = _Skipped()
 
 
 SPENT, FALLBACK = "@budget", "@fallback"
+WHOLE_SPENT, WHOLE_FALLBACK = "@workflow-budget", "@workflow-fallback"
 """
-Below the path of what has a budget: the record that it was used up, and the step that runs in its place.
+Below the path of what has a budget: the record that it was used up, and the step that runs in its place.  A step with a
+budget may be a workflow that has one, too.
 """
 
 
@@ -119,6 +121,13 @@ class Capped(PlanNode):
         """
         path = prefix.removesuffix("/") if self.whole else prefix + self.key
         return path, path + "/" if path else ""
+
+    def marks(self, prefix: str) -> tuple[str, str]:
+        """
+        Return the paths of the record that the budget was used up, and of the step that runs in its place.
+        """
+        inside = self.place(prefix)[1]
+        return inside + (WHOLE_SPENT if self.whole else SPENT), inside + (WHOLE_FALLBACK if self.whole else FALLBACK)
 
 
 class Map(PlanNode):

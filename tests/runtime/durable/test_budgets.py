@@ -114,6 +114,40 @@ async def test_what_waits_under_a_budget_is_answered(store: type[JournalStore] |
     assert result.tripwire is not None and result.tripwire.metadata["budget"]["path"] == ""
 
 
+@STORES
+async def test_a_workflow_and_the_arm_that_it_is_have_budgets_of_their_own(store: type[JournalStore] | None) -> None:
+    """That the one was used up, and what stood in its place, is not taken for the other's when the run goes on."""
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> int:
+        ctx.spend(Usage(500))
+        return 1
+
+    budget = Budget(tokens=100, on_exceed="fallback", fallback=7)
+    inner = create_workflow("inner", int, budget=budget).then(greedy).commit()
+    around = Budget(tokens=1000, on_exceed="skip")
+    workflow = create_workflow("w", int).parallel([arm(inner, budget=around), asks]).commit()
+    kept = runtime(store)
+    assert (await kept.run(workflow, 6, run_id="r")).status == "suspended"
+    assert (await kept.resume("r", 3, workflow=workflow)).output == {"inner": 7, "asks": 3}
+
+
+async def test_who_observes_a_run_later_is_told_of_its_budgets() -> None:
+    """The events made of what is kept say what was skipped, and what was used."""
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> int:
+        ctx.spend(Usage(500))
+        return 1
+
+    workflow = create_workflow("w", int).parallel([arm(greedy, budget=Budget(tokens=100, on_exceed="skip"))]).commit()
+    kept = Runtime(InMemoryJournal())
+    await kept.run(workflow, 6, run_id="r")
+    (skipped,) = [event async for event in kept.observe("r") if event.type == "node.skipped"]
+    assert (skipped.node_path, skipped.payload["reason"]) == ("greedy", "budget")
+    assert skipped.payload["budget"] == {"what": "tokens", "limit": 100, "used": 500}
+
+
 async def test_a_fork_begins_a_budget_anew_where_it_stands() -> None:
     """Forked at the arm, what it was decided of it before does not hold."""
     fails = [True]

@@ -34,8 +34,6 @@ from procession.runtime.run import Run
 from procession.runtime.walk import plan_of
 from procession.storage.base import JournalRow
 from procession.workflows.plan import (
-    FALLBACK,
-    SPENT,
     Capped,
     Choice,
     Dag,
@@ -230,10 +228,9 @@ class _Cut:
                 return self.sequence(node.plan.nodes, path + "/")
             case Capped():
                 found = self.sequence(node.nodes, prefix)
-                inside = node.place(prefix)[1]
                 if found:
-                    self.gone += (inside + SPENT, inside + FALLBACK)
-                return found or self.sequence(node.fallback or (), inside)
+                    self.gone += node.marks(prefix)
+                return found or self.sequence(node.fallback or (), node.place(prefix)[1])
             case Fork() | Choice():
                 hit = [arm.id for arm in node.arms if self.sequence(arm.nodes, prefix)]
                 if isinstance(node, Choice):

@@ -25,7 +25,9 @@ from procession.runtime.durable.rows import (
     unwrapped,
 )
 from procession.runtime.events import EventMaker, EventType, Note, WorkflowEvent
+from procession.runtime.records import Record
 from procession.storage.base import FINAL, JournalRow, RunRow
+from procession.workflows.plan import Spent
 
 __all__ = ["Observation"]
 
@@ -108,8 +110,20 @@ def _events(maker: EventMaker, rows: Iterable[JournalRow]) -> Iterator[WorkflowE
             continue
         if row.kind == COMPLETED:
             record.output = unwrapped(record.output)
+            if record.kind == Spent.kind:
+                yield from maker.events_of(_skipped(record))
+                continue
         yield from maker.events_of(record)  # that it began
         yield from maker.events_of(record)  # and ended
+
+
+def _skipped(record: Record) -> Note:
+    """
+    Return what is told of a step or a workflow whose budget was used up, and that something else stands for.
+    """
+    path = record.path.rpartition("/")[0]
+    payload = {"reason": "budget", "budget": record.output}
+    return Note("node.skipped", record.ended, path, path.rpartition("/")[2].partition("[")[0] or None, 1, payload)
 
 
 def _terminal(maker: EventMaker, row: RunRow) -> WorkflowEvent:
