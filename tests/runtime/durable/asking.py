@@ -72,6 +72,10 @@ def _four(value: int) -> list[int]:
     return [value, value + 1, value + 2, value + 3]
 
 
+def _is_small(value: int) -> bool:
+    return value < 5
+
+
 def parallel_one(ask: Ask, did: Did) -> Any:
     """Ask in one of two branches."""
     return create_workflow("w", int).parallel([ask("a"), _plain(did)]).then(_end(did)).commit()
@@ -90,7 +94,7 @@ def branch_one(ask: Ask, did: Did) -> Any:
 
 def branch_many(ask: Ask, did: Did) -> Any:
     """Ask in two arms that are taken."""
-    arms: Any = [(lambda n: n == 1, ask("a")), (lambda n: n > 0, ask("b")), (lambda n: n < 5, _plain(did))]
+    arms = [(_is_small, ask("a")), (_is_small, ask("b")), (_is_small, _plain(did))]
     return create_workflow("w", int).branch(arms).then(_end(did)).commit()
 
 

@@ -24,7 +24,7 @@ ANSWER = 100
 RUN = "r"
 
 
-def everything(did: Did, charge: Charge) -> Workflow[int, int]:
+def everything(did: Did, charge: Charge) -> Workflow[int, list[int]]:
     """Return the workflow."""
 
     def adding(name: str, more: int = 1) -> Step[int, int]:
@@ -32,6 +32,7 @@ def everything(did: Did, charge: Charge) -> Workflow[int, int]:
         async def add(ctx: StepContext[int]) -> int:
             did(ctx.path)
             charge(ctx.idempotency_key)
+            ctx.set_state(added=1)
             return ctx.input + more
 
         return add
@@ -41,6 +42,11 @@ def everything(did: Did, charge: Charge) -> Workflow[int, int]:
         did(ctx.path)
         ctx.set_state(seen=ctx.input)
         return ctx.input
+
+    @step
+    async def recall(ctx: StepContext[int]) -> list[int]:
+        did(ctx.path)
+        return [ctx.input, ctx.state["seen"], ctx.state["added"]]
 
     @step
     async def look_up(ctx: StepContext[int]) -> int:
@@ -87,6 +93,9 @@ def everything(did: Did, charge: Charge) -> Workflow[int, int]:
     def total(outputs: Mapping[str, int]) -> int:
         return sum(outputs.values())
 
+    def add_up(old: int, new: int) -> int:
+        return old + new
+
     def some(value: int) -> list[int]:
         return [value, value + 1, value + 2]
 
@@ -105,7 +114,7 @@ def everything(did: Did, charge: Charge) -> Workflow[int, int]:
         .commit()
     )
     return (
-        create_workflow("everything", int)
+        create_workflow("everything", int, reducers={"added": add_up})
         .then(remember)
         .parallel([adding("left"), flaky])
         .map(total)
@@ -123,11 +132,12 @@ def everything(did: Did, charge: Charge) -> Workflow[int, int]:
         .then(calls)
         .then(graph)
         .then(adding("last"))
+        .then(recall)
         .commit()
     )
 
 
-async def drive(runtime: Runtime, workflow: Workflow[int, int]) -> Any:
+async def drive(runtime: Runtime, workflow: Workflow[int, list[int]]) -> Any:
     """Bring the run to its end from wherever it stands, answering what it asks, and return how it stands then."""
     store = runtime.store
     while True:

@@ -181,7 +181,7 @@ async def agree(runtime: Runtime, store: JournalStore, run: Run[Any, Any]) -> No
     row = await store.row("r")
     assert row is not None
     assert (row.status, row.claimed) == ("cancelled", False)
-    kept = {}
+    kept: dict[str, str] = {}
     for entry in await store.entries("r"):
         status = json.loads(entry.data or "{}").get("status")
         if entry.kind in ("completed", "stopped"):

@@ -53,6 +53,16 @@ async def raises_later(value: Any) -> bool:
     raise ZeroDivisionError("no")
 
 
+def is_none(value: Any) -> Any:
+    """Answer nothing."""
+    return None
+
+
+def is_nan(value: Any) -> Any:
+    """Answer what is no number."""
+    return float("nan")
+
+
 def fails_late(value: int) -> bool:
     """Fail in the third round."""
     return value < 3 or raises(value)
@@ -63,7 +73,7 @@ def fails_late_until(value: int) -> bool:
     return not fails_late(value)
 
 
-@pytest.mark.parametrize("condition", [raises, raises_later, lambda value: None, lambda value: float("nan")])
+@pytest.mark.parametrize("condition", [raises, raises_later, is_none, is_nan])
 async def test_a_branch_whose_condition_fails_leaves_a_terminal_record(condition: Callable[[Any], Any]) -> None:
     """A3: a condition that raises, or answers neither yes nor no, fails the run, in the journal as well as here."""
     store = InMemoryJournal()
@@ -80,9 +90,7 @@ async def test_a_branch_whose_condition_fails_leaves_a_terminal_record(condition
         await Runtime(store).restart("r", workflow=workflow)
 
 
-@pytest.mark.parametrize(
-    "condition", [raises, raises_later, fails_late, lambda value: None, lambda value: float("nan")]
-)
+@pytest.mark.parametrize("condition", [raises, raises_later, fails_late, is_none, is_nan])
 @pytest.mark.parametrize("until", [False, True])
 async def test_a_loop_whose_condition_fails_leaves_a_terminal_record(
     condition: Callable[[Any], Any], until: bool

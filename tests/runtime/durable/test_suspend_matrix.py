@@ -45,6 +45,7 @@ async def answered_in(order: Order, shape: Shape, again: Callable[[], AsyncItera
     did: list[str] = []
     workflow = shape(asking(did.append), did.append)
     expected = await known_output(shape)
+    result: Any = None
     async for runtime in again():
         result = await runtime.run(workflow, 1, run_id="r")
     answers = 0

@@ -160,6 +160,7 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
     if state.journal is not None:
         cast("Journal", state.journal).recall_rest(state, run.plan.nodes)
     failed: Exception | None = None
+    trouble: ProcessionError | None = None
     with anyio.CancelScope(shield=True):
         if holder is not None:
             await holder.stop(state.grace)
