@@ -177,3 +177,9 @@ def test_fields_of_a_map_are_followed() -> None:
     assert [each.code for each in check(redacting.map({"b": from_step("b")}))] == ["redactor-dropped"]
     both = create_workflow("w").parallel([mutator("pii", redacts=True), any_step("b")])
     assert check(both.map({"a": from_step("processor:pii"), "b": from_value("b")})) == []
+
+
+def test_ids_are_text_that_can_be_written() -> None:
+    """Half a character, which no file and no journal can hold, is refused by commit, and the fix is without it."""
+    found = check(create_workflow("w").then(Step(id="a\ud800b", execute=lambda ctx: ctx.input)))
+    assert [(each.code, each.fix.to if each.fix else None) for each in found] == [("invalid-step-id", "a-b")]

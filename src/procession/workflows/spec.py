@@ -164,7 +164,7 @@ class GraphSpec(Value, kw_only=True):
             content["state"] = bare_schema(self.schemas.get(self.state_schema_ref))
         import hashlib  # at the first commit, not with the library
 
-        return "sha256:" + hashlib.sha256(canonical_json(content).encode()).hexdigest()
+        return "sha256:" + hashlib.sha256(canonical_json(content).encode(errors="surrogatepass")).hexdigest()
 
     def node(self, id: str) -> NodeSpec:
         """

@@ -14,8 +14,8 @@ from procession.workflows.nodes import ForeachNode, LoopNode, Node, StepNode
 __all__ = ["check_names"]
 
 # Read by most ids once: whatever has none of this is in order.
-_ODD = re.compile(r"[/\[\]@<]|^\s|\s$|^$|[0-9a-fA-F]{12}|0x[0-9a-fA-F]{5}|[0-9a-f]{8}-[0-9a-f]{4}")
-_BREAKS = re.compile(r"[/\[\]@]|^\s|\s$")
+_ODD = re.compile(r"[/\[\]@<\ud800-\udfff]|^\s|\s$|^$|[0-9a-fA-F]{12}|0x[0-9a-fA-F]{5}|[0-9a-f]{8}-[0-9a-f]{4}")
+_BREAKS = re.compile(r"[/\[\]@\ud800-\udfff]|^\s|\s$")
 _ADDRESS = re.compile(r"\b(?:at )?0x[0-9a-fA-F]{5,}")
 _RANDOM = re.compile(
     r"(?i:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"  # as uuid writes them
@@ -115,9 +115,9 @@ def _rename(id: str, to: str, node: Node, step: StepNode | None) -> Fix:
 
 
 def _say_breaks(finder: Finder, id: str, node: Node, step: StepNode | None) -> None:
-    shown = sorted({each for each in id if each in "/[]@"})
+    shown = sorted({each for each in id if each in "/[]@" or "\ud800" <= each <= "\udfff"})
     what = f"{' and '.join(map(repr, shown))} in it" if shown else "blanks around it"
-    to = re.sub(r"[/\[\]@\s]+", "-", id.strip()).strip("-") or "step"
+    to = re.sub(r"[/\[\]@\s\ud800-\udfff]+", "-", id.strip()).strip("-") or "step"
     nested = step is not None and step.step.kind == "workflow"
     finder.say(
         "invalid-nested-workflow-id" if nested else "invalid-step-id",

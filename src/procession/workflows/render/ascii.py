@@ -76,7 +76,7 @@ class _Tree:
         if group.kind == "loop":
             name = f"loop {self.short(group.label)}"
         elif group.kind == "foreach" or re.fullmatch(rf"{group.kind}-\d+", group.label):  # a name that nobody gave
-            name = group.label
+            name = clean(group.label)
         else:
             name = f"{group.kind}: {clean(group.label)}"
         shown = ", ".join(group_settings(group))

@@ -4,7 +4,6 @@ What changed between two graphs, drawn: both in one, with signs at what is new, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -13,6 +12,7 @@ from procession.workflows.difference import Difference, differences
 from procession.workflows.render.draw import draw_spec
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import CONTAINER, EdgeMark, Mark, Overlay
+from procession.workflows.render.text import clean, json_text
 from procession.workflows.spec import EdgeKind, GraphSpec, GroupSpec, NodeSpec
 
 __all__ = ["CHANGE_FORMATS", "ChangeFormat", "draw_changes"]
@@ -46,7 +46,7 @@ def draw_changes(
         text = "".join(f"{line}\n" for line in _sentences(found))
         return text if options.unicode else text.encode("ascii", "backslashreplace").decode()
     if format == "json":
-        return json.dumps(_as_json(old, new, found), ensure_ascii=False, indent=2) + "\n"
+        return json_text(_as_json(old, new, found))
     both = _Both(old, new)
     spec = both.spec(old, new, "")
     spec = spec.replace(workflows=both.workflows)
@@ -63,7 +63,7 @@ def _sentences(found: Sequence[Difference]) -> Iterator[str]:
     if not found:
         yield "nothing has changed"
     for each in found:
-        yield f"{'!' if each.breaking else signs[each.change]} {each.text}"
+        yield f"{'!' if each.breaking else signs[each.change]} {clean(each.text)}"
 
 
 def _as_json(old: GraphSpec, new: GraphSpec, found: Sequence[Difference]) -> Mapping[str, object]:

@@ -4,7 +4,6 @@ draw(): one door to all the ways of drawing a workflow.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal, TypeAlias
 
 from procession.errors import InputError
@@ -16,6 +15,7 @@ from procession.workflows.render.mermaid import mermaid
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Overlay, Ran, overlay
 from procession.workflows.render.svg import svg
+from procession.workflows.render.text import json_text
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["FORMATS", "DrawFormat", "draw", "draw_spec"]
@@ -72,4 +72,4 @@ def draw_spec(spec: GraphSpec, format: DrawFormat, marks: Overlay, options: Draw
     content = spec.to_dict()
     if marks.nodes or marks.edges:
         content["run"] = marks.to_dict()
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    return json_text(content)

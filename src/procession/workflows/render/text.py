@@ -4,10 +4,13 @@ What drawings share about text: cutting, widths on a terminal, and characters th
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["cell_width", "clean", "cut", "duration", "hook_names"]
+__all__ = ["cell_width", "clean", "cut", "duration", "hook_names", "json_text"]
 
 # The hooks in order of firing, by the short names that drawings have room for.
 _HOOKS = {
@@ -26,9 +29,17 @@ _HOOKS = {
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
+# Those that JSON would leave as they are, and half characters, which no file can hold.
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff" + "".join(sorted(_BIDI)) + "]")
+
+# What joins letters and emoji: they are drawn as others without it.
+_JOINERS = frozenset("\u200c\u200d")
+
+
 def clean(text: str) -> str:
     """
-    Return *text* on one line, with control and direction characters written out, so that a terminal cannot obey them.
+    Return *text* on one line, with control and direction characters written out, so that a terminal cannot obey them,
+    and invisible ones, so that two names that differ look different.
 
     >>> clean("a\\n  b\\x1b[31m")
     'a b\\\\x1b[31m'
@@ -38,10 +49,21 @@ def clean(text: str) -> str:
         return flat
     return "".join(
         char.encode("unicode_escape").decode()
-        if char in _BIDI or unicodedata.category(char) in ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
+        if char not in _JOINERS and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
         else char
         for char in flat
     )
+
+
+def json_text(content: Any) -> str:
+    """
+    Return *content* as JSON for people to read, ending with a line break, with what a terminal would obey written out.
+
+    >>> json_text({"id": "\u202ea"})
+    '{\\n  "id": "\\\\u202ea"\\n}\\n'
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=2)
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def cell_width(text: str) -> int:
