@@ -4,11 +4,11 @@ Context: what the engine hands to a step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from inspect import isawaitable
 from typing import Any, NoReturn
 
-from procession.errors import ResumeError
+from procession.errors import ResumeError, RunError
 from procession.messages.chunks import Chunk
 from procession.messages.usage import Usage
 from procession.runtime.meter import refuse_spent
@@ -24,7 +24,25 @@ from procession.steps.step import SupportsStep
 from procession.workflows.options import check_choice
 from procession.workflows.plan import Leaf
 
-__all__ = ["Context"]
+__all__ = ["Answer", "Context"]
+
+
+class Answer:
+    """
+    What ``ctx.suspend`` gives to the ``await`` before it.  It is no truth by itself: that would be a yes to each question.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yield from ()  # nothing is waited for: the answer is there
+        return self._value
+
+    def __bool__(self) -> bool:
+        raise RunError("an answer is neither true nor false before it is awaited", hint="await ctx.suspend(...)")
 
 
 class Context:
@@ -163,10 +181,12 @@ class Context:
         self.record.stop = Cancelled(self.record.path, "the step asked for it")
         raise CancelRun
 
-    async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
+    def suspend(self, payload: Any = None, *, label: str | None = None) -> Awaitable[Any]:
         """
-        Wait for an answer from outside: the run ends as suspended.  Resumed, the step runs again from the top, and this
-        returns the answer, as the step's ``resume_type``.
+        Wait for an answer from outside: the run ends as suspended.  Resumed, the step runs again from the top, and this,
+        awaited, returns the answer, as the step's ``resume_type``.
+
+        The run ends with the call: a forgotten ``await`` lets no step go on without an answer.
 
         Raises ``ResumeError`` where another step of the run waits under the same *label*, ``SchemaError`` where the
         payload is not of the step's ``suspend_type``.
@@ -180,7 +200,7 @@ class Context:
             from procession.steps.codec import codec_of
 
             codec = codec_of(step.resume_type if step is not None else None)
-            return codec.decode(answers[number], where=f"answer to step {record.id!r}", path=record.path)
+            return Answer(codec.decode(answers[number], where=f"answer to step {record.id!r}", path=record.path))
         if step is not None and step.suspend_type is not None and (schema := schema_of(step.suspend_type)) is not None:
             payload = schema.validate(payload, where=f"question of step {record.id!r}", path=record.path)
         if label is not None:

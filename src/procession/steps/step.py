@@ -134,7 +134,7 @@ class StepContext(Protocol[In_co]):
         """Cancel the run; never returns."""
         ...
 
-    async def suspend(self, payload: Any = None, *, label: str | None = None) -> Any:
+    def suspend(self, payload: Any = None, *, label: str | None = None) -> Awaitable[Any]:
         """Wait for an answer: the run ends as suspended; resumed, the step runs again and this returns the answer."""
         ...
 

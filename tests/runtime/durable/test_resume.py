@@ -199,3 +199,22 @@ async def test_a_run_is_observed_from_what_is_written_down(store: JournalStore |
     assert [event.seq for event in events] == list(range(len(events)))
     assert [event.type for event in events if event.terminal] == ["run.finished"]
     assert events[-1].payload["output"] == "published draft of letter, approved by ?"
+
+
+async def test_a_forgotten_await_lets_nothing_pass() -> None:
+    """A step that does not await its question waits all the same, and an answer that is not awaited is no yes."""
+    paid: list[int] = []
+
+    @step
+    async def forgets(ctx: StepContext[int]) -> int:
+        if ctx.suspend("pay?"):  # type: ignore[truthy-bool]
+            paid.append(ctx.input)
+        return ctx.input
+
+    workflow = create_workflow("w", int).then(forgets).commit()
+    runtime = Runtime(InMemoryJournal())
+    assert (await runtime.run(workflow, 5, run_id="r")).status == "suspended"
+    result = await runtime.resume("r", False)
+    assert result.status == "failed"
+    assert "await ctx.suspend(...)" in str(result.error)
+    assert paid == []
