@@ -32,6 +32,7 @@ from procession.runtime.durable.shapes import codec_for, encode_value, untyped
 from procession.runtime.durable.targets import node_at
 from procession.runtime.run import Run
 from procession.runtime.walk import plan_of
+from procession.steps.scope import GRACE
 from procession.storage.base import JournalRow
 from procession.workflows.plan import (
     Capped,
@@ -122,16 +123,17 @@ async def fork_run(
     rows = [each.replace(seq=seq) for seq, each in enumerate(rows)]
     journal = Journal(ledger.store, made_id, token, seq=len(rows))
     run = revive(made, read_rows(rows), journal)
-    if not await ledger.store.add(made, token=token, seconds=LEASE):
-        raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
     try:
-        await journal.end("running", made.data, rows, release=False)
+        added = await ledger.store.add(made, token=token, seconds=LEASE)
+        if added:
+            await journal.end("running", made.data, rows, release=False)
     except BaseException:
-        with anyio.CancelScope(shield=True):
-            await journal.let_go()
-            with suppress(StoreError):
+        with anyio.move_on_after(GRACE, shield=True), suppress(StoreError):
+            if await ledger.store.write(made_id, token, release=True):  # it is ours
                 await ledger.store.delete(made_id)
         raise
+    if not added:
+        raise RunError(f"the store has a run {made_id!r} already", hint="give another new_run_id=")
     return run
 
 

@@ -84,14 +84,17 @@ class Taken:
         """
         stop = {"status": "cancelled", "at": "", "reason": "it was cancelled"}
         rows = self.journal.given_up(self.history.records)
-        await self.journal.end("cancelled", to_json({**run_data(self.row), "stop": stop}), rows)
+        try:
+            await self.journal.end("cancelled", to_json({**run_data(self.row), "stop": stop}), rows)
+        except BaseException:
+            await self.give_back()
+            raise
 
     async def give_back(self) -> None:
         """
         Let others have it, as it is.
         """
-        with anyio.CancelScope(shield=True):
-            await self.journal.let_go()
+        await self.journal.let_go()
 
 
 async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str) -> Taken:
@@ -114,18 +117,19 @@ async def take(ledger: Ledger, run_id: str, of: Collection[RunStatus], verb: str
             f"run {run_id} is {row.status} and cannot be {verb}", run_id=run_id, hint=_INSTEAD[row.status]
         )
     token = new_id()
-    found = await ledger.store.claim(run_id, token, LEASE, of=of)
-    if found is None:
-        raise RunAlreadyClaimed(
-            f"run {run_id} is held by somebody else, or has been {verb} by them",
-            hint=f"where their process has died, it is free {LEASE:g} s later at most: try again then",
-        )
     journal = Journal(ledger.store, run_id, token)
     try:
+        found = await ledger.store.claim(run_id, token, LEASE, of=of)
+        if found is None:
+            raise RunAlreadyClaimed(
+                f"run {run_id} is held by somebody else, or has been {verb} by them",
+                hint=f"where their process has died, it is free {LEASE:g} s later at most: try again then",
+            )
         taken = Taken(found, await ledger.store.entries(run_id), journal)
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await journal.let_go()
+    except RunAlreadyClaimed:
+        raise
+    except BaseException:  # where it was cancelled, the claim may stand for all that
+        await journal.let_go()
         raise
     journal.follow(taken.history.next_seq)
     if found.cancel_requested and verb != "cancelled":

@@ -108,7 +108,7 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
     try:
         added = await ledger.store.add(row, token=token, seconds=LEASE)
     except BaseException:  # cancelled: it may be there for all that, and nobody is to begin with it later
-        with anyio.CancelScope(shield=True), suppress(StoreError):
+        with anyio.move_on_after(state.grace, shield=True), suppress(StoreError):
             await ledger.store.write(state.run_id, token, status="cancelled")
         raise
     if not added:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import anyio
+
 from procession.errors import ProcessionError, RunAlreadyClaimed, SchemaError, StoreError
 from procession.runtime.durable.kept_state import encode_state
 from procession.runtime.durable.rows import (
@@ -33,6 +35,7 @@ from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
 from procession.steps.result import Bailed, Cancelled, Stop, Suspended
+from procession.steps.scope import GRACE
 from procession.storage.base import JournalRow, JournalStore, RunStatus
 from procession.workflows.plan import Choice, Leaf, Map, Pause, PlanNode, Spent
 
@@ -288,7 +291,7 @@ class Journal:
         """
         Give the run back as it is, so that it can be taken up again at once: where that fails, once its claim is over.
         """
-        with suppress(Exception):
+        with anyio.move_on_after(GRACE, shield=True), suppress(Exception):
             await self._store.write(self.run_id, self.token, release=True)
 
 
