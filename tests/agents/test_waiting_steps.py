@@ -163,7 +163,8 @@ async def test_a_step_that_is_tried_again_gives_no_old_answer_to_a_new_run(kind:
 
 
 @kinds
-async def test_a_cancelled_run_ends_the_agents_that_wait_in_it(kind: str) -> None:
+@pytest.mark.parametrize("how", ["cancel", "delete"])
+async def test_a_run_that_is_cancelled_or_deleted_ends_the_agents_that_wait_in_it(kind: str, how: str) -> None:
     """However deep they stand: what was said in them is kept no longer."""
     low = payer([], pay(), "Paid.")
     call = call_tool("agent-payer", {"prompt": "Pay."}, id="c1")
@@ -174,7 +175,7 @@ async def test_a_cancelled_run_ends_the_agents_that_wait_in_it(kind: str) -> Non
     stores = [agent.runtime.store, low.runtime.store] if kind == "plain" else [rt.store] * 2
     rows = [await store.row(id) for store, id in zip(stores, ["r1:boss", "r1:boss:c1"], strict=True)]
     assert [row.status for row in rows if row is not None] == ["suspended"] * 2
-    assert await rt.cancel("r1")
+    assert await getattr(rt, how)("r1")
     rows = [await store.row(id) for store, id in zip(stores, ["r1:boss", "r1:boss:c1"], strict=True)]
     assert [(row.status, row.data) for row in rows if row is not None] == [("cancelled", None)] * 2
 

@@ -311,13 +311,16 @@ class KeptRuns(ABC):
 
     async def delete(self, run_id: str) -> bool:
         """
-        Remove a run and all that is written down of it; ``False`` where it is not there.
+        Remove a run and all that is written down of it; ``False`` where it is not there.  Where its workflow is known here,
+        the runs of agents that wait in its steps are ended.
 
         Raises ``RunAlreadyClaimed`` where somebody goes on with it.
         """
         if run_id in self._keeper.live:
             raise RunAlreadyClaimed(f"run {run_id} goes on here", hint="cancel it first: runtime.cancel(run_id)")
-        if await self._keeper.store.delete(run_id):
+        from procession.runtime.durable.abandoning import delete_run
+
+        if await delete_run(self._keeper, run_id, self._known):
             return True
         if await self._keeper.store.row(run_id) is not None:
             raise RunAlreadyClaimed(f"run {run_id} goes on elsewhere", hint="cancel it first: runtime.cancel(run_id)")
