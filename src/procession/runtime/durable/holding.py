@@ -153,7 +153,7 @@ async def end(ledger: Ledger, run: Kept, output: Any, *, broken_off: bool = Fals
     """
     Write down how *run* has ended, and return how: what could not be written is a failure.
 
-    A run that was *broken off* while its runtime was closed is given back instead, to be taken up again.
+    A run that was *broken off* and whose end nobody asked for is given back instead, to be taken up again.
     """
     state = run.state
     holder = ledger.holders.pop(state.run_id, None)
@@ -187,7 +187,7 @@ async def _write_end(ledger: Ledger, run: Kept, output: Any, broken_off: bool) -
         _refuse_branches_of_changes(run)
         journal = await _add(ledger, run, run.state.init_data, status="running")
         await _settle(run, journal, output, late=True)
-    elif journal.trouble is not None or (broken_off and ledger.closing):
+    elif journal.trouble is not None or (broken_off and ledger.gives_back(journal.run_id)):
         await journal.let_go()
     else:
         await _settle(run, journal, output)

@@ -13,18 +13,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from procession.errors import (
     DefinitionError,
-    GraphChanged,
-    ProcessionError,
-    ResumeError,
+    InputError,
     RunAlreadyClaimed,
-    RunNotFound,
-    StoreError,
     TargetError,
-    UnreadableRun,
 )
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.events import WorkflowEvent
-from procession.runtime.observability.logging import log_unread
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.walk import plan_of
@@ -177,30 +171,21 @@ class KeptRuns(ABC):
         )
         return await run.start(run.state.init_data)
 
-    async def recover(self) -> list[RunResult[Any]]:
+    async def recover(self, *, concurrency: int = 100) -> list[RunResult[Any]]:
         """
-        Restart every run that lost its process and whose workflow is known here, one after the other.
+        Restart every run that lost its process and whose workflow is known here, and return how they ended, the oldest
+        first; *concurrency* is how many go on at the same time.
 
         Runs that somebody holds, whose workflow has changed, or that cannot be read by it, stay as they are: the last is
-        logged.  Raises ``StoreError`` where the store cannot be used.
+        logged.  Where this is cancelled, the runs are given back as they are.  Raises ``StoreError`` where the store
+        cannot be used.
         """
-        found: list[str] = []
-        going_on: tuple[RunStatus] = ("running",)
-        last: str | None = None
-        while page := await self._keeper.store.runs(kind="workflow", status=going_on, after=last):
-            last = page[-1].run_id
-            found += [row.run_id for row in page if not row.claimed and self._known(row.owner) is not None]
-        ended: list[RunResult[Any]] = []
-        for run_id in reversed(found):  # the oldest first
-            try:
-                ended.append(await self.restart(run_id))
-            except (RunAlreadyClaimed, RunNotFound, GraphChanged, ResumeError):
-                continue
-            except ProcessionError as error:
-                if isinstance(error, StoreError) and not isinstance(error, UnreadableRun):
-                    raise
-                log_unread(run_id, error)
-        return ended
+        from procession.runtime.durable.recovering import recover_runs, without_process
+
+        if concurrency < 1:
+            raise InputError(f"recover() has concurrency={concurrency!r}", hint="it is 1 or more")
+        found = await without_process(self._keeper, lambda owner: self._known(owner) is not None)
+        return await recover_runs(self._keeper, found, self.restart, concurrency)
 
     async def fork(
         self,

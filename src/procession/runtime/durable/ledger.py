@@ -67,7 +67,7 @@ class Ledger:
     What is known of runs.  With *eager* every run is written down as it goes; else only what is suspended is kept.
     """
 
-    __slots__ = ("closing", "eager", "given", "graphs", "holders", "live", "store", "turns")
+    __slots__ = ("closing", "eager", "given", "graphs", "holders", "live", "recovered", "store", "turns")
 
     def __init__(self, store: JournalStore, *, eager: bool, given: bool = True) -> None:
         self.store = store
@@ -78,9 +78,17 @@ class Ledger:
         """The runs that go on in this process, by id."""
         self.turns: dict[str, anyio.Lock] = {}
         """Who gives a run an answer here waits for whoever does so at this moment."""
+        self.recovered: set[str] = set()
+        """The runs that go on here because somebody took up all that were left, by id."""
         self.closing = False
         """Whether the runtime is being closed: what is cancelled now can be taken up again elsewhere."""
         self.graphs: set[str] = set()
         """The hashes of the graphs that the store has from here."""
         self.holders: dict[str, OwnTask] = {}
         """What prolongs the claims of the runs that go on here."""
+
+    def gives_back(self, run_id: str) -> bool:
+        """
+        Return whether a run whose task is cancelled can be taken up again elsewhere: nobody has asked for its end.
+        """
+        return self.closing or run_id in self.recovered
