@@ -1,5 +1,6 @@
 """
-The journal on SQLite: what is written for a step, beside a commit by ``sqlite3`` alone, and how long the loop waits.
+The journal on SQLite: what a step costs that is written down, beside a commit by ``sqlite3`` alone, and how long the
+loop waits.  ``writes``, ``runs`` and ``loop`` are of the store alone, ``chain``, ``chains`` and ``resume`` of whole runs.
 
 A floor's commit is one row in a table of the same shape, in a file of its own, with the log that SQLite keeps by itself.
 It does not ask who holds the run.
@@ -15,9 +16,12 @@ import time
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from bench import workflow
 from bench.harness import Case
+from procession.runtime.runtime import Runtime
+from procession.steps.step import StepContext, step
 from procession.storage.base import JournalRow, RunRow
 from procession.storage.sqlite.journal import SQLiteJournal
 
@@ -47,6 +51,8 @@ class Journalled:
     work: Callable[[SQLiteJournal], Work]
     """Returns what is measured: calls of the store, or runs of a runtime that has it."""
     synchronous: Literal["normal", "full"] = "normal"
+    base: Callable[[SQLiteJournal], Work] | None = None
+    """Returns what is subtracted: the same without the part that is meant."""
     extra: Callable[[], Row] = dict
     bench: str = "journal"
 
@@ -64,6 +70,7 @@ class Journalled:
                         n=self.n,
                         ours=self.work(store),
                         floor=commits(raw, self.n, self.synchronous),
+                        ours_base=self.base(store) if self.base is not None else None,
                         clock="wall",
                         against="sqlite3",
                         extra=self.extra,
@@ -111,28 +118,75 @@ async def many(store: SQLiteJournal, runs: int, rows: int) -> None:
             group.create_task(chain(store, rows))
 
 
+@step
+async def asking(ctx: StepContext[dict[str, int]]) -> dict[str, int]:
+    """
+    The end of a chain that waits for an answer.
+    """
+    return {"n": ctx.input["n"] + await ctx.suspend()}
+
+
+def runs(store: SQLiteJournal, steps: int, at_once: int = 1) -> Work:
+    """
+    Return work that runs *at_once* chains of so many typed steps, each written down.
+    """
+    flow = workflow.chain(workflow.copies(workflow.typed, steps))
+    runtime = Runtime(store)
+
+    async def one() -> None:
+        result = await runtime.create_run(flow).start({"n": 0})
+        assert result.output == {"n": steps}, result
+
+    async def work() -> None:
+        if at_once == 1:
+            return await one()
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(one())
+
+    return work
+
+
+def waits(store: SQLiteJournal, steps: int, answer: int | None = None) -> Work:
+    """
+    Return work that runs a chain of so many steps, which waits for an answer at its end, and with *answer* resumes it.
+    """
+    flow = workflow.chain([*workflow.copies(workflow.typed, steps - 1), asking])
+    runtime = Runtime(store)
+
+    async def work() -> None:
+        run = runtime.create_run(flow)
+        result: Any = await run.start({"n": 0})
+        assert result.status == "suspended", result
+        if answer is not None:
+            result = await runtime.resume(run.id, answer)
+            assert result.output == {"n": steps - 1 + answer}, result
+
+    return work
+
+
 class Block:
     """
-    How long the event loop does not come round while *runs* write, at most.
+    How long the event loop does not come round beside some *work*, at most.
 
     What disturbs from outside, another process that has the CPU or the disk, hits some calls, and what is ours hits each.
     So the worst of the best call is told, by the wall and by the CPU, and rounds in which the thread had to give up the
     CPU are not counted, where the system tells that.
     """
 
-    def __init__(self, runs: int, rows: int) -> None:
-        self._runs = runs
-        self._rows = rows
+    def __init__(self, work: Callable[[SQLiteJournal], Work]) -> None:
+        self._work = work
         self._worst: list[tuple[float, float]] = []
 
     def work(self, store: SQLiteJournal) -> Work:
         """
-        Return work beside which the loop is watched.
+        Return the work, beside which the loop is watched.
         """
+        work = self._work(store)
 
         async def watched() -> None:
             watching = asyncio.create_task(self._watch())
-            await many(store, self._runs, self._rows)
+            await work()
             watching.cancel()
             await asyncio.wait([watching])
 
@@ -170,10 +224,16 @@ def benches() -> list[Bench]:
     """
     Return the benchmarks of this file.
     """
-    block = Block(100, 20)
+    block = Block(lambda store: partial(many, store, 100, 20))
+    chain_block = Block(partial(runs, steps=100))
     return [
         Journalled("writes_100", 100, lambda store: partial(chain, store, 100)),
         Journalled("writes_100_full", 100, lambda store: partial(chain, store, 100), "full"),
         Journalled("runs_100", 1000, lambda store: partial(many, store, 100, 10)),
         Journalled("loop_block", 2000, block.work, extra=block.told),
+        Journalled("chain_100", 100, partial(runs, steps=100)),
+        Journalled("chain_100_full", 100, partial(runs, steps=100), "full"),
+        Journalled("chain_block", 100, chain_block.work, extra=chain_block.told),
+        Journalled("chains_100", 1000, partial(runs, steps=10, at_once=100)),
+        Journalled("resume_100", 100, partial(waits, steps=100, answer=1), base=partial(waits, steps=100)),
     ]
