@@ -1,6 +1,6 @@
 """
 The journal on SQLite: what a step costs that is written down, beside a commit by ``sqlite3`` alone, and how long the
-loop waits.  ``writes``, ``runs`` and ``loop`` are of the store alone, ``chain``, ``chains`` and ``resume`` of whole runs.
+loop waits.  ``writes``, ``runs`` and ``loop`` are of the store alone, ``kept`` of whole runs.
 
 A floor's commit is one row in a table of the same shape, in a file of its own, with the log that SQLite keeps by itself.
 It does not ask who holds the run.
@@ -225,15 +225,15 @@ def benches() -> list[Bench]:
     Return the benchmarks of this file.
     """
     block = Block(lambda store: partial(many, store, 100, 20))
-    chain_block = Block(partial(runs, steps=100))
+    kept_block = Block(partial(runs, steps=100))
     return [
         Journalled("writes_100", 100, lambda store: partial(chain, store, 100)),
         Journalled("writes_100_full", 100, lambda store: partial(chain, store, 100), "full"),
         Journalled("runs_100", 1000, lambda store: partial(many, store, 100, 10)),
         Journalled("loop_block", 2000, block.work, extra=block.told),
-        Journalled("chain_100", 100, partial(runs, steps=100)),
-        Journalled("chain_100_full", 100, partial(runs, steps=100), "full"),
-        Journalled("chain_block", 100, chain_block.work, extra=chain_block.told),
-        Journalled("chains_100", 1000, partial(runs, steps=10, at_once=100)),
-        Journalled("resume_100", 100, partial(waits, steps=100, answer=1), base=partial(waits, steps=100)),
+        Journalled("kept_100", 100, partial(runs, steps=100)),
+        Journalled("kept_100_full", 100, partial(runs, steps=100), "full"),
+        Journalled("kept_block", 100, kept_block.work, extra=kept_block.told),
+        Journalled("kept_at_once_100", 1000, partial(runs, steps=10, at_once=100)),
+        Journalled("kept_resume_100", 100, partial(waits, steps=100, answer=1), base=partial(waits, steps=100)),
     ]

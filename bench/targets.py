@@ -79,9 +79,9 @@ TARGETS: Sequence[Target] = (
     Target("journal", "runs_100", "ratio", 2.5),
     Target("journal", "loop_block", "block_ms", 5),
     # And so is each step of a run, before anything that follows it begins.
-    Target("journal", "chain_100", "ratio", 2.5),
-    Target("journal", "chains_100", "ratio", 2.5),
-    Target("journal", "chain_block", "block_ms", 5),
+    Target("journal", "kept_100", "ratio", 2.5),
+    Target("journal", "kept_at_once_100", "ratio", 2.5),
+    Target("journal", "kept_block", "block_ms", 5),
     Target("imports", "bare", "ratio", 1.3),
     Target("imports", "names", "ratio", 1.3),
     Target("imports", "all", "ratio", 1.3),

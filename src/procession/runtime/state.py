@@ -4,6 +4,7 @@ RunState: a run from the inside, as the walk and its helpers see it.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
@@ -41,8 +42,16 @@ LATE = "what it belongs to took longer than it may"
 SPENT = "the budget of what it belongs to is used up"
 """Why a step was cancelled inside of what has a budget."""
 
-_breath = [0.0]
-"""When a run last let others have their turn: many short runs in a row must do so as well as a long one."""
+
+class _Breath(threading.local):
+    """
+    When a run of this thread last let others have their turn: many short runs in a row must do so as well as a long one.
+    """
+
+    at = 0.0
+
+
+_breath = _Breath()
 
 
 _NOBODY: Set[str] = frozenset()
@@ -195,7 +204,7 @@ class RunState:
         self.broadcast = broadcast = Broadcast(run_id, replay=replay)
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
-        self.breathe_at = _breath[0] + origin + BREATH
+        self.breathe_at = _breath.at + origin + BREATH
         self._reducers = reducers
         self._shared = shared
         self.settled: set[str] = set()
@@ -282,9 +291,15 @@ class RunState:
 
     def is_due(self) -> bool:
         """
-        Whether others have waited for their turn for as long as they should.
+        Whether others have waited for their turn for as long as they should: not where another run has let them have it.
         """
-        return self.clock() + self.origin > self.breathe_at
+        if self.clock() + self.origin <= self.breathe_at:
+            return False
+        until = _breath.at + self.origin + BREATH
+        if not self.breathe_at or self.clock() + self.origin > until:
+            return True
+        self.breathe_at = until
+        return False
 
     async def breathe(self) -> None:
         """
@@ -293,7 +308,7 @@ class RunState:
         await anyio.lowlevel.checkpoint()
         if self.broadcast.full:
             await self.broadcast.relieve()
-        _breath[0] = now = self.clock()
+        _breath.at = now = self.clock()
         self.breathe_at = now + self.origin + BREATH
 
     async def emit(self, record: Record, chunk: Chunk) -> None:

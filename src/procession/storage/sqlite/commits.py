@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.lowlevel
-from anyio.lowlevel import RunVar
 
 from procession.errors import StoreError
+from procession.steps.event_loop import running_loop
 from procession.storage.sqlite.connection import Connection, Write
 from procession.storage.sqlite.in_thread import in_thread
 
@@ -120,9 +120,6 @@ class _Turn:
         self.committing: list[_Part] | None = None
 
 
-_TURNS: RunVar[WeakKeyDictionary[Commits, _Turn]] = RunVar("procession_sqlite_turns")
-
-
 class Commits:
     """
     The commits of one connection, from any number of event loops.
@@ -130,6 +127,8 @@ class Commits:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._turns: WeakKeyDictionary[object, _Turn] = WeakKeyDictionary()
+        """By event loop."""
         self._is_full = connection.synchronous == "full"
         self._alone_until = 0.0
         self._slow = 0
@@ -169,13 +168,11 @@ class Commits:
         return self._connection.execute_now(statement, values, size) if self._is_alone(size) else None
 
     def _turn(self) -> _Turn:
-        turns: WeakKeyDictionary[Commits, _Turn] | None = _TURNS.get(None)
-        if turns is None:
-            turns = WeakKeyDictionary()
-            _TURNS.set(turns)
-        turn = turns.get(self)
+        loop = running_loop()
+        assert loop is not None
+        turn = self._turns.get(loop)
         if turn is None:
-            turn = turns[self] = _Turn()
+            turn = self._turns[loop] = _Turn()
         return turn
 
     def _is_alone(self, size: int) -> bool:
