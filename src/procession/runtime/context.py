@@ -13,12 +13,12 @@ from procession.messages.chunks import Chunk
 from procession.messages.usage import Usage
 from procession.runtime.meter import refuse_spent
 from procession.runtime.records import Record
-from procession.runtime.state import RunState, signal_of
+from procession.runtime.state import RunState
 from procession.steps.request_context import RequestContext
 from procession.steps.result import Bailed, BailScope, Cancelled, Failed, Stop, Suspended
 from procession.steps.schema import schema_of
 from procession.steps.scope import RequestScope
-from procession.steps.signals import Bail, CancelRun, Suspend
+from procession.steps.signals import Bail, CancelRun, Suspend, signal_of
 from procession.steps.spending import report
 from procession.steps.step import SupportsStep
 from procession.workflows.options import check_choice
@@ -231,7 +231,7 @@ class Context:
         tree = codec.encode(value, where=where, path=path)
         if run.journal is not None:
             await run.journal.memoized(path, key, tree)
-        run.memos[path, key] = tree
+        run.memoize(path, key, tree)
         return value
 
     def spend(self, usage: Usage | None = None, *, money: float = 0.0, model: str = "") -> None:

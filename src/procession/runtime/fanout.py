@@ -305,7 +305,7 @@ def _collecting(work: Callable[[int], Awaitable[Any]], run: RunState, path: str)
         else:
             output = await work(index)
             if type(output) is Failed and item in run.records:
-                run.settled.add(item)
+                run.settle(item)
                 if run.journal is not None:
                     await run.journal.settled(run, run.records[item])
         return ItemError.of(output.error, path=output.path, index=index) if type(output) is Failed else output

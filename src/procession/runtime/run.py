@@ -227,7 +227,7 @@ class Run(Generic[In, Out]):
                     state.begin(plan.id)
                     self._finish(Failed("", error) if isinstance(error, Exception) else Cancelled("", _CANCELLED))
                     raise
-            keeper.live[self.id] = self
+            keeper.live[state.run_id] = self
         state.begin(plan.id)
         output: Any = None
         try:

@@ -193,7 +193,8 @@ class Runtime(KeptRuns):
         keeper = None
         if durable if durable is not None else not sparse:
             keeper = self._keeper
-            self._use(plan.id, workflow)
+            if self._used.get(plan.id) is not workflow:
+                self._use(plan.id, workflow)
             scope.resources[KEPT_IN] = keeper.given
         return Run(
             plan,

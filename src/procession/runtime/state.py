@@ -4,7 +4,6 @@ RunState: a run from the inside, as the walk and its helpers see it.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ import anyio.lowlevel
 
 from procession.messages.chunks import Chunk
 from procession.messages.usage import Usage
+from procession.runtime.breath import BREATH, breath
 from procession.runtime.broadcast import Broadcast
 from procession.runtime.events import Entry, Note
 from procession.runtime.meter import Meter
@@ -21,17 +21,14 @@ from procession.runtime.observability.logging import step_log
 from procession.runtime.records import Record, Records
 from procession.runtime.shared_state import SharedState
 from procession.steps.request_context import RequestContext
-from procession.steps.result import STOPS, Bailed, Blocked, Failed, Stop, Suspended
+from procession.steps.result import STOPS, Blocked, Stop, Suspended
 from procession.steps.scope import GRACE, RequestScope
-from procession.steps.signals import Bail, CancelRun, Suspend, Tripwire
+from procession.steps.signals import signal_of
 from procession.steps.spending import Calls
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import PlanNode
 
-__all__ = ["BESIDE", "BREATH", "Caller", "Keeping", "Past", "RunState", "Walk", "is_within", "signal_of"]
-
-BREATH = 0.010
-"""Seconds after which a run that never waits lets others have their turn."""
+__all__ = ["BESIDE", "Caller", "Keeping", "Past", "RunState", "Walk", "is_within"]
 
 BESIDE = "a branch beside it ended the run"
 """Why a branch was cancelled, or never began: the same whichever of the others it was."""
@@ -43,18 +40,8 @@ SPENT = "the budget of what it belongs to is used up"
 """Why a step was cancelled inside of what has a budget."""
 
 
-class _Breath(threading.local):
-    """
-    When a run of this thread last let others have their turn: many short runs in a row must do so as well as a long one.
-    """
-
-    at = 0.0
-
-
-_breath = _Breath()
-
-
 _NOBODY: Set[str] = frozenset()
+_NO_MEMOS: dict[tuple[str, str], Any] = {}
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -197,17 +184,17 @@ class RunState:
         """The paths of the steps that have an answer to go on from: the others go on waiting."""
         self.parked: Mapping[str, Suspended] = NOTHING
         """Steps that wait only because of others that they have called, which have no answer: what those ask."""
-        self.memos: dict[tuple[str, str], Any] = {}
+        self.memos = _NO_MEMOS
         """What steps have memoized, by path and key, as the journal has it."""
         self.replaying = False
         """Whether ``records`` was loaded, so that what is done in it is not done again."""
         self.broadcast = broadcast = Broadcast(run_id, replay=replay)
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
-        self.breathe_at = _breath.at + origin + BREATH
+        self.breathe_at = breath.at + origin + BREATH
         self._reducers = reducers
         self._shared = shared
-        self.settled: set[str] = set()
+        self.settled: Set[str] = _NOBODY
         """The paths of containers whose end is written down itself: it is not what follows from the steps in them."""
         self.forks: tuple[tuple[str, frozenset[str]], ...] = ()
         """The prefix and the arms' keys of what is running in branches."""
@@ -236,6 +223,29 @@ class RunState:
             if meter.exceeded is not None and is_within(path, meter.path):
                 return SPENT
         return self.cancelled_because
+
+    def settle(self, path: str) -> None:
+        """
+        Note that the end of the container at *path* is written down itself.
+        """
+        if not isinstance(self.settled, set):
+            self.settled = set[str]()
+        self.settled.add(path)
+
+    def memoize(self, path: str, key: str, tree: Any) -> None:
+        """
+        Note what the step at *path* has memoized under *key*.
+        """
+        if self.memos is _NO_MEMOS:
+            self.memos = {}
+        self.memos[path, key] = tree
+
+    @property
+    def has_state(self) -> bool:
+        """
+        Whether something may be set in ``shared``, which is made when it is first asked for.
+        """
+        return self._shared is not None
 
     @property
     def shared(self) -> SharedState:
@@ -295,7 +305,7 @@ class RunState:
         """
         if self.clock() + self.origin <= self.breathe_at:
             return False
-        until = _breath.at + self.origin + BREATH
+        until = breath.at + self.origin + BREATH
         if not self.breathe_at or self.clock() + self.origin > until:
             return True
         self.breathe_at = until
@@ -308,7 +318,7 @@ class RunState:
         await anyio.lowlevel.checkpoint()
         if self.broadcast.full:
             await self.broadcast.relieve()
-        _breath.at = now = self.clock()
+        breath.at = now = self.clock()
         self.breathe_at = now + self.origin + BREATH
 
     async def emit(self, record: Record, chunk: Chunk) -> None:
@@ -378,20 +388,3 @@ def _ignore(entry: Entry) -> None:
     """
     Note nothing: the run has ended, and a branch that would not stop has nothing more to say.
     """
-
-
-def signal_of(stop: Stop) -> BaseException:
-    """
-    Return what is raised, where code of a step stands between the *stop* and the engine.
-    """
-    match stop:
-        case Failed():
-            return stop.error
-        case Blocked():
-            return Tripwire(stop.tripwire)
-        case Suspended():
-            return Suspend(stop.payload, label=stop.label)
-        case Bailed():
-            return Bail(stop.value, scope=stop.scope)
-        case _:
-            return CancelRun()

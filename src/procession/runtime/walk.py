@@ -226,7 +226,7 @@ async def run_nested(node: Nested, value: Any, run: RunState, prefix: str, walk:
     bailed = type(output) is Bailed
     output = run.done(record, _left(node.plan, output))
     if bailed:  # what has been cancelled for it must not decide when the run goes on
-        run.settled.add(path)
+        run.settle(path)
         if run.journal is not None:
             try:
                 await run.journal.settled(run, record)

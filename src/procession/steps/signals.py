@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from procession.messages.chunks import TripwireInfo
+from procession.steps.result import Bailed, Blocked, Failed, Stop, Suspended
 
-__all__ = ["Bail", "CancelRun", "Signal", "Suspend", "Tripwire", "signal_in"]
+__all__ = ["Bail", "CancelRun", "Signal", "Suspend", "Tripwire", "signal_in", "signal_of"]
 
 
 class Signal(BaseException):
@@ -76,3 +77,20 @@ def signal_in(raised: Signal | BaseExceptionGroup[Any], known: Signal | None) ->
     if not isinstance(found, Signal):
         raise raised
     return found
+
+
+def signal_of(stop: Stop) -> BaseException:
+    """
+    Return what is raised, where code of a step stands between the *stop* and the engine.
+    """
+    match stop:
+        case Failed():
+            return stop.error
+        case Blocked():
+            return Tripwire(stop.tripwire)
+        case Suspended():
+            return Suspend(stop.payload, label=stop.label)
+        case Bailed():
+            return Bail(stop.value, scope=stop.scope)
+        case _:
+            return CancelRun()

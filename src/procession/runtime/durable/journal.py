@@ -131,7 +131,8 @@ class Journal:
         elif not isinstance(node, Pause):
             shape, own = shape_of(node), output is not record.input
             data |= encode_value(shape.codec, output, base, where=shape.where, path=record.path, own=own)
-        data |= self._state(run, record)
+        if run.has_state:
+            data |= self._state(run, record)
         if run.spent and (spent := run.spent.get(record.path)) is not None and spent.calls:
             data["spent"] = spent_data(spent.calls)
         return self.row(COMPLETED, record.path, record.attempt, data)
@@ -144,7 +145,7 @@ class Journal:
         """
         Write that *record* has given *output*.
         """
-        await self.write(self.completion(run, record, output, base))
+        await self._write((self.completion(run, record, output, base),))
 
     async def settled(self, run: RunState, record: Record) -> None:
         """

@@ -11,9 +11,10 @@ from procession.runtime.durable.rows import KeptNode
 from procession.runtime.executor import conclude, fail, perform
 from procession.runtime.fanin import is_forkable
 from procession.runtime.records import Record
-from procession.runtime.state import RunState, signal_of
+from procession.runtime.state import RunState
 from procession.runtime.walk import RUNNERS, call_with
 from procession.steps.result import STOPS, Bailed
+from procession.steps.signals import signal_of
 from procession.steps.spending import METERS, Calls
 from procession.steps.step import SupportsStep
 from procession.workflows.plan import Leaf, PlanNode
