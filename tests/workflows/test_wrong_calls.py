@@ -72,6 +72,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a reducer that is none": (lambda: create_workflow("w", reducers={"n": 1}), r"reducers=\{'n': 1\}"),  # type: ignore[dict-item]
     "a file name as store": (lambda: Runtime("runs.db"), r"'runs\.db' as its store.*SQLiteJournal\('runs\.db'\)"),  # type: ignore[arg-type]
     "a path as store": (lambda: Runtime(store=Path("a.db")), r"SQLiteJournal\('a\.db'\)"),  # type: ignore[arg-type]
+    "a state without keys": (lambda: Runtime().create_run(inc, state=3), r"begins with 3.*values by key"),  # type: ignore[arg-type]
     "a function to run": (lambda: run_sync(plain, 1), r"plain.* cannot be run.*@step"),  # type: ignore[arg-type]
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from procession.errors import DefinitionError, RunError
 from procession.ids import new_id
+from procession.messages.shapes import is_form
 from procession.runtime.background import BackgroundGroup
 from procession.runtime.durable.keeper import Keeper
 from procession.runtime.durable.kept_runs import KeptRuns
@@ -166,6 +167,10 @@ class Runtime(KeptRuns):
         if self._background is not None:
             self._refuse_closed()
         plan = plan_of(workflow, None)
+        if state is not None and not is_form(state):
+            raise DefinitionError(
+                f"the state of a run begins with {state!r}", hint='give values by key: state={"key": value}'
+            )
         if scope is None:
             scope = RequestScope(run_id=run_id or new_id(), request_context=request_context)
         elif not scope.run_id:
