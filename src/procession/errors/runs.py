@@ -49,9 +49,25 @@ class RunError(ProcessionError):
 class StepError(RunError):
     """
     A step's code raised; the exception is the ``__cause__``.
+
+    ``attempt`` says in which attempt, from 1, and ``given`` what the step was given: its type and its size, such as
+    ``"dict of 2"``, and nothing of what was in it, which may be private.  Both are ``None`` where they are not known.
     """
 
     code: ClassVar[str] = "step"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        hint: str | None = None,
+        attempt: int | None = None,
+        given: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, hint=hint)
+        self.attempt = attempt
+        self.given = given
 
 
 class ApprovalError(RunError):

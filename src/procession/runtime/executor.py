@@ -25,6 +25,10 @@ from procession.workflows.plan import GUARDED, INLINE, Leaf, PlanNode
 __all__ = ["conclude", "fail", "is_awaitable", "perform"]
 
 
+_COUNTED: frozenset[type] = frozenset((str, bytes, list, tuple, set, frozenset, dict))
+"""What has a size that says something, and can be asked for it without running code of the user's."""
+
+
 def is_awaitable(value: object) -> bool:
     """
     Return whether a plain function has returned something to wait for.
@@ -189,10 +193,18 @@ def _wrapped(record: Record, error: BaseException) -> Exception:
     if isinstance(error, ProcessionError):
         return error
     made = StepError(
-        f"{record.kind} {record.path or record.id!r} raised {type(error).__name__}: {error}", path=record.path
+        f"{record.kind} {record.path or record.id!r} raised {type(error).__name__}: {error}",
+        path=record.path,
+        attempt=record.attempt,
+        given=None if record.input is None else _outline(record.input),
     )
     made.__cause__ = error
     return made
+
+
+def _outline(value: Any) -> str:
+    name = type(value).__name__
+    return f"{name} of {len(value)}" if type(value) in _COUNTED else name
 
 
 def _signal_in(group: BaseExceptionGroup[BaseException]) -> BaseException | None:

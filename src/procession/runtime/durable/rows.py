@@ -287,7 +287,8 @@ def _read_stop(row: JournalRow, data: dict[str, Any]) -> Stop:
         return Suspended(at, data.get("payload"), data.get("label"), data.get("number", 0))
     match data.get("status"):
         case "failed":
-            error = StepError(data["error"]["message"], path=at)
+            attempt = row.attempt if at == row.path else None  # else that of what contains the step
+            error = StepError(data["error"]["message"], path=at, attempt=attempt)
             if (cause := data.get("cause")) is not None:  # under its own name: whoever collects failures is told it
                 error.__cause__ = type(cause["type"], (Exception,), {})(cause["message"])
             return Failed(at, error)
