@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -16,6 +18,7 @@ from tests.agents.kit import WAYS, ask, at, counted_tool
 from procession.agents.agent import Agent
 from procession.messages.chunks import Chunk, TextDelta, TripwireChunk
 from procession.messages.text.patterns import Rule
+from procession.messages.text.spans import Span
 from procession.messages.usage import Usage
 from procession.models.openai_chat import OpenAIChatModel
 from procession.processors.context import HookContext
@@ -76,6 +79,59 @@ async def test_no_run_and_no_write_per_chunk(monkeypatch: pytest.MonkeyPatch) ->
     assert many[0] == {"a": 500, "b": 500}
     assert few[1:] == many[1:]
     assert many[1] == 1
+
+
+class Looks(TextGuard):
+    """A guard with a search of its own, which counts how many characters it was shown."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.shown = 0
+
+    def find(self, text: str) -> list[Span]:
+        """Find codes."""
+        self.shown += len(text)
+        return [Span(*found.span(), "code") for found in re.finditer(r"ABC-\d+", text)]
+
+
+class Knows(TextGuard):
+    """A guard with a rule."""
+
+    rules = (Rule("number", r"\d{4}-\d{4}"),)
+
+
+async def _work(count: int, beside: bool) -> tuple[int, int, str]:
+    """Return how many functions were called for *count* chunks, what a search was shown, and what came out."""
+    looks = Looks("looks")
+    guards: list[Any] = [looks, Knows(id="knows"), PIIDetector(id="pii")]
+    arms = create_workflow("arms", kind="processor").parallel(guards).commit()
+    said = (("the code ABC-1", "23 of eva@exam", "ple.net is 11", "11-2222, as ", "was said. ")[n % 5] for n in range(count))
+    agent = Agent("a", model=FakeModel(Reply(said)), output_processors=[arms] if beside else guards)
+    calls = 0
+
+    def called(frame: Any, event: str, arg: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    async with agent.stream("Hi", replay=False) as stream:
+        sys.setprofile(called)
+        try:
+            out = "".join([piece async for piece in stream.text_stream])
+        finally:
+            sys.setprofile(None)
+    return calls, looks.shown, out
+
+
+@pytest.mark.parametrize("beside", [True, False])
+async def test_ten_times_the_chunks_are_ten_times_the_work(beside: bool) -> None:
+    """STR-011: three guards of a stream do for 5,000 chunks ten times of what they do for 500, and find it all (06 §C13)."""
+    await _work(50, beside)  # what is done once is done
+    few, many = await _work(500, beside), await _work(5000, beside)
+    assert many[0] < 11 * few[0]
+    assert many[1] < 11 * few[1]
+    assert len(many[2]) == 10 * len(few[2])
+    for secret in ("ABC-123", "eva@example.net", "1111-2222"):
+        assert secret not in many[2]
 
 
 async def test_the_text_so_far_is_not_held_for_each_chunk() -> None:

@@ -81,7 +81,7 @@ async def test_updates_of_siblings_are_all_kept(names: tuple[str, str]) -> None:
 
 async def test_a_failure_cancels_the_siblings_and_awaits_them(anyio_backend: str) -> None:
     """PAR-003: siblings of what raised are cancelled and have cleaned up before the run has failed; no task is left."""
-    begun, flags = anyio.Event(), list[str]()
+    begun, released, flags = anyio.Event(), anyio.Event(), list[str]()
 
     async def raises(ctx: InputContext) -> None:
         await begun.wait()
@@ -89,7 +89,7 @@ async def test_a_failure_cancels_the_siblings_and_awaits_them(anyio_backend: str
 
     async def sleeps(ctx: InputContext) -> None:
         begun.set()
-        await anyio.sleep_forever()
+        await released.wait()
         flags.append("went on")
 
     async def cleans(ctx: InputContext) -> None:
@@ -104,9 +104,13 @@ async def test_a_failure_cancels_the_siblings_and_awaits_them(anyio_backend: str
     before = len(asyncio.all_tasks()) if anyio_backend == "asyncio" else 0
     listed = [Acting("raises", raises), Acting("sleeps", sleeps), Acting("cleans", cleans)]
     result = await run(create_workflow("p", kind="processor").parallel(listed).commit(), given("hi"))
+    assert flags == ["cleaned"]
+    released.set()
+    for _ in range(5):
+        await anyio.lowlevel.checkpoint()
+    assert flags == ["cleaned"]
     assert result.status == "failed"
     assert "raises" in str(result.error) and isinstance(result.error.__cause__, RuntimeError)
-    assert flags == ["cleaned"]
     assert result.steps["processor:sleeps"].status == "cancelled"
     if anyio_backend == "asyncio":
         assert len(asyncio.all_tasks()) == before

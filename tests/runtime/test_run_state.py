@@ -145,3 +145,21 @@ async def test_branches_add_to_one_key() -> None:
     result = await run(counted.then(make("all", lambda ctx: ctx.state["count"])).commit())
     assert result.output == 3
     assert "state 'log' was set to different values" in str((await run(workflow.commit())).error)
+
+
+async def test_what_is_not_set_is_no_conflict() -> None:
+    """B18: branches that read what others set, and set keys of their own, are at odds about nothing."""
+
+    def reads_and_sets(key: str) -> Any:
+        def work(ctx: Any) -> Any:
+            ctx.set_state(**{key: [*ctx.state.get("log", []), key]})
+            return sorted(ctx.state)
+
+        return create_workflow(f"of-{key}").then(make("step", work)).commit()
+
+    workflow = create_workflow("w").then(make("first", lambda ctx: ctx.set_state(log=["first"])))
+    workflow.parallel([reads_and_sets("a"), reads_and_sets("b")]).map(
+        {"log": from_state("log"), "a": from_state("a"), "b": from_state("b")}
+    )
+    result = await run(workflow.commit())
+    assert result.output == {"log": ["first"], "a": ["first", "a"], "b": ["first", "b"]}

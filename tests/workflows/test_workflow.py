@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypedDict
 
 import pytest
 
 from procession.errors import DefinitionError, WorkflowDefinitionError
+from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
 from procession.workflows.nodes import Arm, arm, pick
 from procession.workflows.workflow import Workflow, create_workflow
+
+
+class State(TypedDict):
+    """What steps may set."""
+
+    n: int
 
 
 def add_one(ctx: StepContext[int]) -> int:
@@ -96,17 +104,19 @@ def test_a_committed_workflow_does_not_change() -> None:
     """After ``commit`` every builder call is an error; committing again changes nothing."""
     workflow = create_workflow("w", int).then(one).commit()
     assert workflow.commit() is workflow
-    calls: list[Any] = [
-        lambda: workflow.then(text),
-        lambda: workflow.parallel([text]),
-        lambda: workflow.branch([(lambda n: True, text)]),
-        lambda: workflow.map(lambda n: n),
-        lambda: workflow.foreach(text),
-        lambda: workflow.do_while(one, lambda n: False),
-        lambda: workflow.do_until(one, lambda n: False),
-        lambda: workflow.sleep(1),
-    ]
-    for call in calls:
+    calls: dict[str, Any] = {
+        "then": lambda: workflow.then(text),
+        "parallel": lambda: workflow.parallel([text]),
+        "branch": lambda: workflow.branch([(lambda n: True, text)]),
+        "map": lambda: workflow.map(lambda n: n),
+        "foreach": lambda: workflow.foreach(text),
+        "do_while": lambda: workflow.do_while(one, lambda n: False),
+        "do_until": lambda: workflow.do_until(one, lambda n: False),
+        "sleep": lambda: workflow.sleep(1),
+        "sleep_until": lambda: workflow.sleep_until(datetime(2026, 1, 1, tzinfo=UTC)),
+    }
+    assert {*calls, "add"} == {name for name in vars(Workflow) if not name.startswith("_")}  # all that build
+    for call in calls.values():
         with pytest.raises(DefinitionError, match="committed"):
             call()
     assert len(workflow.nodes) == 1
@@ -198,15 +208,18 @@ def test_an_error_shows_every_finding() -> None:
 def test_a_clone_has_everything_under_another_id() -> None:
     """WF-003: a clone has the nodes and settings of its original, is open, and what is added to it stays there."""
     policy = RetryPolicy(2)
-    original = create_workflow(
-        "w", int, kind="processor", description="All.", reducers={"n": max}, retry=policy, timeout=3.0
-    )
+    plain = create_workflow("plain")
+    original: Any = create_workflow(
+        "w", int, kind="processor", description="All.", reducers={"n": max}, retry=policy, timeout=3.0,
+        state_type=State, output_type=int, budget=Budget(seconds=60),
+    )  # fmt: skip
     original.then(one).map(lambda n: n).sleep(0).commit()
     copy = original.clone("again")
     assert (copy.id, copy.committed, copy.nodes) == ("again", False, original.nodes)
-    for name in ("input_type", "kind", "description", "reducers", "retry", "timeout"):
-        assert getattr(copy, name) == getattr(original, name)
-    assert copy.source == f"{__file__}:{inspect.currentframe().f_lineno - 4}"  # type: ignore[union-attr]
+    for name in inspect.signature(create_workflow).parameters:
+        if name != "id":
+            assert getattr(copy, name) == getattr(original, name) != getattr(plain, name), name
+    assert copy.source == f"{__file__}:{inspect.currentframe().f_lineno - 5}"  # type: ignore[union-attr]
     copy.map(lambda n: n).commit()
     assert [node.id for node in copy.nodes] == ["one", "map-1", "sleep-1", "map-2"]
     assert len(original.nodes) == 3

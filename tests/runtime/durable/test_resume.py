@@ -93,6 +93,33 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_open(store: Journ
     assert result.unwrap() == "published draft of letter, refused by ?"
 
 
+async def test_what_was_refused_is_not_done(store: JournalStore | None) -> None:
+    """SUS-012: a no that came after answers that were none leads where a no leads; nothing of a yes is done."""
+
+    @step(resume_type=Approval)
+    async def approval(ctx: StepContext[int]) -> bool:
+        answer: Approval = await ctx.suspend("?")
+        return answer.approved
+
+    @step
+    async def act(ctx: StepContext[bool]) -> str:
+        ran.append("act")
+        return "acted"
+
+    workflow = create_workflow("w", int).then(approval)
+    runtime = Runtime(store)
+    await runtime.run(workflow.branch([(lambda yes: yes, act)], on_no_match="skip").commit(), 0, run_id="r")
+    for wrong in ({"approved": "no"}, {}, "yes", 1):
+        with pytest.raises(SchemaError):
+            await runtime.resume("r", wrong)
+        reader = await runtime.get("r")
+        assert (reader.status, reader.is_held, [each.path for each in reader.waiting]) == (
+            "suspended", False, ["approval"],
+        )  # fmt: skip
+    assert (await runtime.resume("r", {"approved": False})).output is False
+    assert ran == []
+
+
 async def test_a_second_answer_is_refused(store: JournalStore | None) -> None:
     """SUS-001: what was answered cannot be answered again, nor can what has ended."""
     runtime = Runtime(store)

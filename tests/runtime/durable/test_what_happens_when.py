@@ -7,11 +7,15 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.runtime.durable.everything import Death, mortal
 from tests.runtime.durable.faults import left_by_a_dead_process
+from tests.storage.journals import Clock
 
 from procession.errors import RunAlreadyClaimed
+from procession.messages.chunks import TripwireInfo
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
+from procession.steps.signals import Tripwire
 from procession.steps.step import Step, StepContext, step
 from procession.storage.memory import InMemoryJournal
 from procession.workflows.workflow import create_workflow
@@ -231,3 +235,52 @@ async def test_the_run_is_cancelled(scene: Callable[[], Scene]) -> None:
     forked = await runtime.fork("r")
     assert forked.status == ("suspended" if here.place in ("suspended", "answered") else "success")  # it asks again
     assert "first" not in here.ran
+
+
+# -- how runs end
+
+
+@step
+async def unchanged(ctx: StepContext[int]) -> int:
+    """Give what it was given."""
+    return ctx.input
+
+
+def _fails(ctx: StepContext[Any]) -> Any:
+    raise ValueError("it fails")
+
+
+def _blocks(ctx: StepContext[Any]) -> Any:
+    raise Tripwire(TripwireInfo("no", processor_id="guard"))
+
+
+ENDS: dict[str, Callable[[Any], Any]] = {
+    "failed": _fails,
+    "blocked": _blocks,
+    "success": lambda ctx: ctx.bail("early"),
+    "cancelled": lambda ctx: ctx.cancel_run(),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("at", range(1, 8))
+async def test_whatever_ends_a_run_ends_it_in_the_store(at: int, end: Any) -> None:
+    """B14, B16, B17: after any crash and its recovery no run is left as one that goes on, and readers see one end."""
+    clock = Clock()
+    store = InMemoryJournal(clock=clock)
+    ends = Step[Any, Any](id="ends", execute=ENDS[end])
+    workflow: Any = create_workflow("w", int).then(unchanged)
+    workflow = workflow.parallel([unchanged.replace(id="b"), ends], on_failure="wait", on_block="wait").commit()
+    runtime = Runtime(store)
+    try:
+        await Runtime(mortal(store, at)).run(workflow, 1, run_id="r")
+    except Death:
+        clock.now += 60
+        runtime.registry.add(workflow)
+        await runtime.recover()
+    row = await store.row("r")
+    assert row is not None
+    assert (row.status, row.claimed) == (end, False)
+    with anyio.fail_after(10):
+        told = [event async for event in runtime.observe("r")]
+    assert [event.payload["status"] for event in told if event.terminal] == [end]
