@@ -105,7 +105,9 @@ async def _work(count: int, beside: bool) -> tuple[int, int, str]:
     looks = Looks("looks")
     guards: list[Any] = [looks, Knows(id="knows"), PIIDetector(id="pii")]
     arms = create_workflow("arms", kind="processor").parallel(guards).commit()
-    said = (("the code ABC-1", "23 of eva@exam", "ple.net is 11", "11-2222, as ", "was said. ")[n % 5] for n in range(count))
+    said = (
+        ("the code ABC-1", "23 of eva@exam", "ple.net is 11", "11-2222, as ", "was said. ")[n % 5] for n in range(count)
+    )
     agent = Agent("a", model=FakeModel(Reply(said)), output_processors=[arms] if beside else guards)
     calls = 0
 

@@ -63,8 +63,13 @@ async def test_a_run_begins_with_the_state_that_it_is_given() -> None:
 
 async def test_writes_that_do_not_fit_fail_the_step() -> None:
     """A key that the state has not, or a value of another type, is an error of the step that sets it."""
-    for values in ({"other": 1}, {"count": "many"}):
-        result = await run(workflow_of(make("a", lambda ctx, values=values: ctx.set_state(**values))))
+    wrong: list[dict[str, Any]] = [{"other": 1}, {"count": "many"}]
+    for values in wrong:
+
+        def sets(ctx: Any, values: dict[str, Any] = values) -> None:
+            ctx.set_state(**values)
+
+        result = await run(workflow_of(make("a", sets)))
         assert isinstance(result.error, SchemaError)
         assert result.error.path == "a"
 

@@ -117,7 +117,7 @@ async def test_a_guard_whose_condition_fails_is_not_skipped(mode: Any) -> None:
     def arm(id: str) -> Any:
         return make(id, lambda ctx: ran.append(id))
 
-    arms = [(cannot_tell, arm("guard")), (holds, arm("a")), (holds_later, arm("b"))]
+    arms: Arms = [(cannot_tell, arm("guard")), (holds, arm("a")), (holds_later, arm("b"))]
     orders = ([arms[0], *arms[1:]], [arms[1], arms[0], arms[2]], [*arms[1:], arms[0]])
     for order in orders if mode == "all" else orders[:1]:
         workflow = create_workflow("w").branch(order, mode=mode, on_no_match="skip").then(arm("after")).commit()
@@ -218,18 +218,20 @@ async def test_nothing_goes_on_after_a_failure(form: str, caplog: pytest.LogCapt
         make("sleeps", raising_late(released, noted, "sleeps")),
         make("cleans", raising_late(released, noted, "cleans")),
     ]
+    workflow: Any = create_workflow("w")
     match form:
         case "parallel":
-            workflow = create_workflow("w").parallel(arms)
+            workflow.parallel(arms)
         case "branch":
-            workflow = create_workflow("w").branch([(holds, arm) for arm in arms])
+            workflow.branch([(holds, arm) for arm in arms])
         case "foreach":
-            functions = [arm.execute for arm in arms]
+            functions: list[Any] = [arm.execute for arm in arms]
             item = make("item", lambda ctx: functions[ctx.input](ctx))
-            workflow = create_workflow("w").map(lambda value: [0, 1, 2]).foreach(item, concurrency=3)
+            workflow.foreach(item, concurrency=3)
         case _:
-            workflow = create_workflow("w").add(arms[0]).add(arms[1]).add(arms[2])
-    result = await run(workflow.commit())
+            for arm in arms:
+                workflow.add(arm)
+    result = await run(workflow.commit(), [0, 1, 2])
     at_the_end = list(noted)
     released.set()
     for _ in range(10):

@@ -209,7 +209,7 @@ def test_a_clone_has_everything_under_another_id() -> None:
     """WF-003: a clone has the nodes and settings of its original, is open, and what is added to it stays there."""
     policy = RetryPolicy(2)
     plain = create_workflow("plain")
-    original: Any = create_workflow(
+    original: Workflow[Any, Any] = create_workflow(
         "w", int, kind="processor", description="All.", reducers={"n": max}, retry=policy, timeout=3.0,
         state_type=State, output_type=int, budget=Budget(seconds=60),
     )  # fmt: skip
