@@ -16,7 +16,6 @@ from procession.runtime.durable.rows import read_rows
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
-from procession.storage.base import FINAL
 from procession.storage.memory import InMemoryJournal
 from procession.workflows.workflow import create_workflow
 
@@ -264,31 +263,6 @@ async def test_nested_workflows_that_are_done_stay_done() -> None:
     assert did == ["inside", "inner/ask", "inner/ask"]
     assert result.steps["inner"].status == "success"
     assert [row.run_id for row in await store.runs()] == ["r"]
-
-
-@pytest.mark.parametrize("at", range(1, 12))
-async def test_whatever_ends_a_run_ends_it_in_the_store(at: int) -> None:
-    """B16, B17: after any crash and its recovery no run is left as one that goes on, however the run ends."""
-
-    @step
-    async def blocks(ctx: StepContext[int]) -> int:
-        raise ValueError("it fails")
-
-    clock = Clock()
-    store = InMemoryJournal(clock=clock)
-    workflow: Any = create_workflow("w", int).then(plus_one)
-    workflow = workflow.parallel([plus_one.replace(id="b"), blocks], on_failure="wait").commit()
-    try:
-        await Runtime(mortal(store, at)).run(workflow, 1, run_id="r")
-    except Death:
-        clock.now += 60
-        runtime = Runtime(store)
-        runtime.registry.add(workflow)
-        await runtime.recover()
-    row = await store.row("r")
-    assert row is not None
-    assert row.status in FINAL
-    assert not row.claimed
 
 
 async def test_two_runs_of_one_workflow_share_nothing() -> None:

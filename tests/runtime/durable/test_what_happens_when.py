@@ -254,11 +254,19 @@ def _blocks(ctx: StepContext[Any]) -> Any:
     raise Tripwire(TripwireInfo("no", processor_id="guard"))
 
 
+def _bails(ctx: StepContext[Any]) -> Any:
+    return ctx.bail("early")
+
+
+def _cancels(ctx: StepContext[Any]) -> Any:
+    return ctx.cancel_run()
+
+
 ENDS: dict[str, Callable[[Any], Any]] = {
     "failed": _fails,
     "blocked": _blocks,
-    "success": lambda ctx: ctx.bail("early"),
-    "cancelled": lambda ctx: ctx.cancel_run(),
+    "success": _bails,
+    "cancelled": _cancels,
 }
 
 
