@@ -210,9 +210,10 @@ class Context:
 
     async def memoize(self, key: str, function: Callable[[], Any]) -> Any:
         """
-        Call *function*, plain or async, once in the whole life of the run and return its result; later return the same.
+        Call *function*, plain or async, and return its result; once that is kept, return it without another call.
 
-        *key* names it within the step.  The result is kept as the annotation of *function* says: it is of the kinds
+        A process that dies between the call and the write calls it again: give what must not be done twice the
+        ``idempotency_key`` as well.  *key* names it within the step.  The result is kept as the annotation of *function* says: it is of the kinds
         that can be kept.
 
         Raises ``UntypedValue`` where the result cannot be kept.

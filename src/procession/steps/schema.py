@@ -53,6 +53,17 @@ class Schema:
         """
         return self._checked(partial(self._adapter.validate_json, strict=True), text, where, None)
 
+    def validate_strictly(self, value: Any, *, where: str) -> Any:
+        """
+        Return *value* where it is of the type as it is: nothing is taken for something else.
+
+        Raises ``SchemaError``, as ``validate`` does.
+
+        >>> Schema(tuple[int, ...]).validate_strictly((1, 2), where="the answer")
+        (1, 2)
+        """
+        return self._checked(partial(self._adapter.validate_python, strict=True), value, where, None)
+
     def _checked(self, check: Callable[[Any], Any], value: Any, where: str, path: str | None) -> Any:
         try:
             return check(value)

@@ -139,7 +139,7 @@ class StepContext(Protocol[In_co]):
         ...
 
     async def memoize(self, key: str, function: Callable[[], Any]) -> Any:
-        """Call *function*, plain or async, once in the whole life of the run; later give what it gave then."""
+        """Call *function*, plain or async, and keep what it gives: once that is written down it is not called again."""
         ...
 
     def spend(self, usage: Usage | None = None, *, money: float = 0.0, model: str = "") -> None:

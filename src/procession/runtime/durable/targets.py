@@ -136,13 +136,22 @@ def answer_tree(answer: Any, leaf: Leaf | None, path: str) -> Any:
     codec, where = codec_of(wanted), f"answer to step {path!r}"
     schema = schema_of(wanted)
     if schema is not None:
-        from pydantic_core import PydanticSerializationError, to_jsonable_python
-
-        try:  # not by the wanted type: that would write what is of another as if it were of that
-            plain = to_jsonable_python(answer, by_alias=True)
-        except PydanticSerializationError:
-            raise SchemaError(
-                f"{where} is of type {type(answer).__name__}", path=path, hint=f"it must be {wanted!r}, or JSON for it"
-            ) from None
-        answer = schema.validate_json(json.dumps(plain, ensure_ascii=False), where=where)
+        try:
+            answer = schema.validate_strictly(answer, where=where)
+        except SchemaError:
+            answer = schema.validate_json(_as_json(answer, wanted, where, path), where=where)
     return codec.encode(answer, where=where, path=path)
+
+
+def _as_json(answer: Any, wanted: Any, where: str, path: str) -> str:
+    """
+    Return *answer* as JSON says it, not by the wanted type: that would write what is of another as if it were of that.
+    """
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        return json.dumps(to_jsonable_python(answer, by_alias=True), ensure_ascii=False)
+    except (PydanticSerializationError, ValueError):
+        raise SchemaError(
+            f"{where} is of type {type(answer).__name__}", path=path, hint=f"it must be {wanted!r}, or JSON for it"
+        ) from None
