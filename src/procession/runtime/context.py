@@ -260,12 +260,17 @@ class Context:
 
 
 def _refuse_label(run: RunState, label: str, path: str) -> None:
-    for record in run.records.values():
-        stop = record.stop
-        if isinstance(stop, Suspended) and stop.label == label and stop.path == record.path != path:
-            raise ResumeError(
-                f"{path!r} and {record.path!r} both wait under the label {label!r}",
-                run_id=run.run_id,
-                waiting=(record.path, path),
-                hint="labels are unique within a run: add what tells them apart, such as the id of the item",
-            )
+    labels = run.labels
+    if labels is None:  # of a run that goes on, those of before
+        asked = {at: record.stop for at, record in run.records.items() if isinstance(record.stop, Suspended)}
+        labels = run.labels = {stop.label: at for at, stop in asked.items() if stop.label and stop.path == at}
+    other = labels.get(label, path)
+    record = run.records.get(other)
+    if other != path and record is not None and isinstance(record.stop, Suspended) and record.stop.label == label:
+        raise ResumeError(
+            f"{path!r} and {other!r} both wait under the label {label!r}",
+            run_id=run.run_id,
+            waiting=(other, path),
+            hint="labels are unique within a run: add what tells them apart, such as the id of the item",
+        )
+    labels[label] = path

@@ -285,8 +285,10 @@ async def run(
 ) -> RunResult[Out]:
     """
     Run *workflow* on *value* and return how it ended.
+
+    Nothing of it is kept: a run that is to be resumed needs a ``Runtime``.
     """
-    return await _default().run(workflow, value, request_context=request_context)
+    return await _default().create_run(workflow, request_context=request_context, durable=False).start(value)
 
 
 def run_sync(

@@ -142,7 +142,7 @@ class RunState:
 
     __slots__ = (
         "_reducers", "_shared", "append", "breathe_at", "broadcast", "caller", "cancelled_because", "caps", "clock",
-        "detail", "ending", "follow", "forks", "grace", "history", "init_data", "journal", "limits", "memos", "origin",
+        "detail", "ending", "follow", "forks", "grace", "history", "init_data", "journal", "labels", "limits", "memos", "origin",
         "parked", "records", "replaying", "request_context", "run_id", "scope", "settled", "sparse", "spent", "woken",
     )  # fmt: skip
 
@@ -184,6 +184,8 @@ class RunState:
         """The paths of the steps that have an answer to go on from: the others go on waiting."""
         self.parked: Mapping[str, Suspended] = NOTHING
         """Steps that wait only because of others that they have called, which have no answer: what those ask."""
+        self.labels: dict[str, str] | None = None
+        """The paths of the steps that asked last under each label, once one has."""
         self.memos = _NO_MEMOS
         """What steps have memoized, by path and key, as the journal has it."""
         self.replaying = False

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.runtime.durable.everything import Death, mortal
 from tests.storage.journals import Clock
 
+import procession
+import procession.runtime.runtime as runtime_room
 from procession.errors import (
     DefinitionError,
     ProcessionError,
@@ -17,6 +20,7 @@ from procession.errors import (
     RunError,
     RunNotFound,
     SchemaError,
+    StepError,
     StoreError,
     TargetError,
     UnreadableRun,
@@ -26,6 +30,7 @@ from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
 from procession.storage.base import JournalRow, RunRow
 from procession.storage.memory import InMemoryJournal
+from procession.storage.sqlite.journal import SQLiteJournal
 from procession.workflows.workflow import create_workflow
 
 
@@ -329,3 +334,58 @@ async def test_a_row_that_is_none_of_ours_stops_its_run_alone(kind: str, data: s
     assert row is not None
     assert (row.status, row.claimed) == ("running", False)
     assert await runtime.delete("odd")
+
+
+async def test_words_that_are_no_unicode_are_kept(tmp_path: Path) -> None:
+    """A run that fails with, or asks, what has no bytes in UTF-8, such as the name of a file, ends as any other."""
+    odd = "caf\udce9.txt"
+
+    @step(resume_type=str)
+    async def reads(ctx: StepContext[str]) -> str:
+        answer: str = await ctx.suspend({odd: odd}, label="file")
+        await ctx.memoize(odd, lambda: odd)
+        ctx.set_state(**{odd: odd})
+        if answer == "read it":
+            raise FileNotFoundError(odd)
+        return answer
+
+    workflow = create_workflow("w", str).then(reads).commit()
+    async with SQLiteJournal(tmp_path / "runs.db") as journal:
+        runtime = Runtime(journal)
+        await runtime.run(workflow, odd, run_id="r")
+        assert (await runtime.get("r")).waiting[0].payload == {odd: odd}
+        result = await runtime.resume("r", "read it")
+        assert isinstance(result.error, StepError)
+        found = await runtime.get("r")
+    assert found.status == "failed"
+    assert found.error is not None
+    assert odd in found.error["message"]
+
+
+async def test_the_door_without_a_runtime_keeps_nothing() -> None:
+    """A run of run(), which nobody could ever resume by its id, leaves nothing behind where it asks."""
+    result = await procession.run(ASKING, 1)
+    assert result.status == "suspended"
+    assert result.suspended == {"asks": "?"}
+    kept: list[RunRow] = await runtime_room._default().list()  # pyright: ignore[reportPrivateUsage]
+    assert kept == []
+
+
+async def test_a_label_is_free_again_once_its_question_is_answered() -> None:
+    """Labels are unique among what waits, whoever asked first, and can be used again in a later round."""
+
+    @step(resume_type=int)
+    async def twice(ctx: StepContext[int]) -> int:
+        return int(await ctx.suspend(ctx.input, label="same"))
+
+    body = create_workflow("body", int).then(twice).commit()
+    rounds = create_workflow("rounds", int).do_while(body, lambda value: value < 3).commit()
+    runtime = Runtime(InMemoryJournal())
+    await runtime.run(rounds, 0, run_id="r")
+    for answer in (1, 2):
+        assert (await runtime.resume("r", answer, label="same")).status == "suspended"
+    assert (await runtime.resume("r", 3)).unwrap() == 3
+    items = create_workflow("items", list[int]).foreach(twice, concurrency=2).commit()
+    result = await runtime.run(items, [1, 2], run_id="i")
+    assert isinstance(result.error, ResumeError)
+    assert "both wait under the label 'same'" in str(result.error)

@@ -52,7 +52,7 @@ def to_json(data: Mapping[str, Any]) -> str:
     try:
         return json_of(data).decode()  # in a tenth of the time
     except ValueError:  # it is nested more deeply than pydantic puts up with, or an error's words are no Unicode
-        return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(data, separators=(",", ":"))
 
 
 def from_json(row: JournalRow | RunRow, what: str) -> dict[str, Any]:
