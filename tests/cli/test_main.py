@@ -61,11 +61,14 @@ def test_graph_options(procession: Command, pipeline: Path) -> None:
 def test_graph_diff(procession: Command, pipeline: Path, tmp_path: Path) -> None:
     """--diff says what changed: status 0 where nothing breaks, 1 where something does."""
     more = tmp_path / "more.py"
-    more.write_text(pipeline.read_text().replace(".then(answer)", ".then(answer).map(len, id='size')"))
+    more.write_text(pipeline.read_text().replace(".then(answer)", ".map(str, id='size').then(answer)"))
     done = procession("graph", "--diff", pipeline, more)
     assert (done.returncode, done.stdout) == (0, b"+ map 'size' is new\n")
     done = procession("graph", "--diff", more, pipeline)
     assert (done.returncode, done.stdout) == (1, b"! map 'size' is no longer there\n")
+    more.write_text(pipeline.read_text().replace(".then(answer)", ".then(answer).map(len, id='size')"))
+    done = procession("graph", "--diff", pipeline, more)
+    assert done.returncode == 1 and b"! the output of the workflow is that of map 'size'" in done.stdout
     done = procession("graph", "--diff", pipeline, pipeline)
     assert (done.returncode, done.stdout) == (0, b"nothing has changed\n")
 

@@ -213,3 +213,14 @@ async def test_leaving_lets_the_run_go_on() -> None:
             await anyio.wait_all_tasks_blocked()
             await made.start(0)
     assert made.state.broadcast.quiet
+
+
+async def test_an_error_may_be_its_own_cause() -> None:
+    """``raise error from error`` is told of like any other."""
+
+    def circular(ctx: Any) -> Any:
+        error = ValueError("round")
+        raise error from error
+
+    found = await told(create_workflow("w").then(make("s", circular)).commit())
+    assert found[-2]["payload"]["error"]["message"] == "round"

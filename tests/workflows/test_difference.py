@@ -13,6 +13,7 @@ from procession.steps.retry import RetryPolicy
 from procession.steps.step import Step, StepContext, step
 from procession.workflows.describe import graph_spec
 from procession.workflows.difference import differences
+from procession.workflows.sources import from_value, literal
 from procession.workflows.spec import GraphSpec
 from procession.workflows.workflow import create_workflow
 
@@ -30,6 +31,9 @@ class Order3(BaseModel):
     number: int
     total: float
     note: str
+
+
+ANY: Step[Any, Any] = Step(id="any")
 
 
 class Counts(TypedDict, total=False):
@@ -129,7 +133,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "steps that changed places": lambda: (
         chain(shout, whisper),
         chain(whisper, shout),
-        [(True, "whisper", "step 'whisper' no longer comes after step 'shout'")],
+        [
+            (True, "whisper", "step 'whisper' no longer comes after step 'shout'"),
+            (False, "", "the output of the workflow is that of step 'shout'; it was that of step 'whisper'"),
+        ],
     ),
     "another kind": lambda: (
         chain(shout.renamed("x")),
@@ -193,6 +200,7 @@ CASES: dict[str, Callable[[], Case]] = {
             (False, "size", "'size' is now in parallel 'both'"),
             (True, "both", "join 'both' no longer comes after step 'whisper'"),
             (True, "size", "step 'size' no longer comes after join 'both'"),
+            (True, "", "the output of the workflow is that of step 'whisper'; it was that of step 'size'"),
         ],
     ),
     "arms in another order": lambda: (
@@ -234,7 +242,10 @@ CASES: dict[str, Callable[[], Case]] = {
     "dependencies": lambda: (
         added("shout", "whisper"),
         added("whisper"),
-        [(True, "join", "step 'join' comes after 'whisper'; it came after 'shout', 'whisper'")],
+        [
+            (True, "join", "step 'join' comes after 'whisper'; it came after 'shout', 'whisper'"),
+            (True, "", "the output of the workflow is that of step 'join', step 'shout'; it was that of step 'join'"),
+        ],
     ),
     "the input of the workflow": lambda: (
         graph_spec(create_workflow("w", float).map(str, id="m").commit()),
@@ -253,6 +264,46 @@ CASES: dict[str, Callable[[], Case]] = {
             (True, "in", "the output of workflow 'in' gives integer or null; it gave integer"),
             (True, "in/size", "the output of step 'in/size' gives integer or null; it gave integer"),
         ],
+    ),
+    "an output that is another": lambda: (
+        chain(shout),
+        chain(shout, size),
+        [
+            (False, "size", "step 'size' is new"),
+            (True, "", "the output of the workflow is that of step 'size'; it was that of step 'shout'"),
+        ],
+    ),
+    "an output that is no more than it was": lambda: (
+        chain(shout),
+        chain(shout, whisper),
+        [
+            (False, "whisper", "step 'whisper' is new"),
+            (False, "", "the output of the workflow is that of step 'whisper'; it was that of step 'shout'"),
+        ],
+    ),
+    "a pause at the end": lambda: (
+        graph_spec(create_workflow("w", str).then(shout).commit()),
+        graph_spec(create_workflow("w", str).then(shout).sleep(1, id="rest").commit()),
+        [(False, "rest", "sleep 'rest' is new")],
+    ),
+    "a promised output": lambda: (
+        graph_spec(create_workflow("w", output_type=Order).then(ANY).commit()),
+        graph_spec(create_workflow("w", output_type=Order2).then(ANY).commit()),
+        [(True, "", "the output of the workflow no longer has 'total'")],
+    ),
+    "a key of a map": lambda: (
+        graph_spec(create_workflow("w", str).map({"a": from_value(), "b": literal(1)}, id="m").commit()),
+        graph_spec(create_workflow("w", str).map({"a": from_value()}, id="m").commit()),
+        [
+            (True, "m", "the output of map 'm' no longer has 'b'"),
+            (False, "m", "the mapping of map 'm' is a=value; it was a=value, b=literal 1"),
+            (False, "m", "map 'm' says '{a}'; it said '{a, b}'"),
+        ],
+    ),
+    "failures among outputs": lambda: (
+        graph_spec(create_workflow("w", list[str]).foreach(shout).commit()),
+        graph_spec(create_workflow("w", list[str]).foreach(shout, on_error="collect").commit()),
+        [(True, "shout", "on_error of foreach 'shout' is collect; it was not set")],
     ),
 }
 

@@ -24,6 +24,8 @@ Told: TypeAlias = dict[str, Any]
 
 UNSHOWN: Final = frozenset({"branch", "graph", "loop", "parallel"})
 """The kinds of nodes that the reference tells nothing of."""
+DEEPEST: Final = 8
+"""How many causes of an error are told of."""
 STATUS: Final[Mapping[str, str]] = {"blocked": "tripwire", "cancelled": "canceled"}
 """The reference's words for how a run ended, where they are others."""
 
@@ -225,12 +227,12 @@ def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _error(error: BaseException) -> Told:
-    cause = error.__cause__
+def _error(error: BaseException, depth: int = 0) -> Told:
+    cause = error.__cause__ if depth < DEEPEST else None  # ``raise error from error`` is its own
     if isinstance(error, StepError) and cause is not None:  # what the step raised, not that it did
-        return _error(cause)
+        return _error(cause, depth + 1)
     told: Told = {"name": type(error).__name__, "message": str(error)}
-    return told if cause is None else told | {"cause": _error(cause)}
+    return told if cause is None else told | {"cause": _error(cause, depth + 1)}
 
 
 def _tripwire(info: TripwireInfo) -> Told:

@@ -115,7 +115,8 @@ class _Describer:
             for index, node in enumerate(nodes):
                 self.follow(node, isinstance(nodes[index + 1], MapNode) if index + 1 < len(nodes) else False)
             self.join(self.last, END)
-        self.own(END, "end", "end", path="")
+        promised = self.type_ref(getattr(workflow, "output_type", None))
+        self.own(END, "end", "end", path="", output_schema_ref=promised)
         return GraphSpec(
             workflow_id=workflow.id,
             kind=getattr(workflow, "kind", "default"),

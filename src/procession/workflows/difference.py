@@ -18,6 +18,10 @@ Change: TypeAlias = Literal["added", "removed", "changed"]
 Part: TypeAlias = Literal["workflow", "node", "edge", "group", "type", "hooks", "setting"]
 
 
+# Settings that let an output be what it could not be before.
+_GIVES_MORE = frozenset({("on_error", "collect"), ("on_no_match", "skip")})
+
+
 class Difference(Value, kw_only=True):
     """
     One thing that is not as it was.
@@ -40,7 +44,7 @@ def differences(old: GraphSpec, new: GraphSpec) -> tuple[Difference, ...]:
     Return what has changed from *old* to *new*, in declaration order: empty where nothing has.
 
     Breaking are: a step, an arm or a key of an output that is gone, an input that takes less, an output that may be
-    more, a kind, hooks or dependencies that are other ones.  Where two graph hashes differ, at least one difference
+    more or is that of another step, a kind, hooks or dependencies that are other ones.  Where two graph hashes differ, at least one difference
     is ``hashed``.
 
     >>> from procession.workflows.describe import graph_spec
@@ -102,6 +106,7 @@ class _Comparison:
             yield from self.dependencies()
         else:
             yield from self.order()
+        yield from self.result()
 
     def of(
         self, path: str, text: str, breaking: bool, part: Part, change: Change = "changed", hashed: bool = True
@@ -110,7 +115,7 @@ class _Comparison:
         return Difference(path=whole, text=text, breaking=breaking, change=change, part=part, hashed=hashed)
 
     def name(self, node: NodeSpec) -> str:
-        if node.kind == "start":
+        if node.kind in ("start", "end"):
             return f"workflow {self.prefix[:-1]!r}" if self.prefix else "the workflow"
         return f"{node.kind} {self.prefix + node.path!r}"
 
@@ -133,6 +138,10 @@ class _Comparison:
         if old.mutates != new.mutates:
             text = f"{name} {'may now change' if new.mutates else 'no longer changes'} messages"
             yield self.of(new.path, text, False, "hooks", hashed=False)
+        gone = [key for key in old.made_of or {} if new.made_of is not None and key not in new.made_of]
+        if gone:
+            text = f"the output of {name} no longer has {', '.join(map(repr, gone))}"
+            yield self.of(new.path, text, True, "type", hashed=False)
         settings = {"retry": "retry", "timeout": "timeout", "budget": "budget", "made_of": "mapping"}
         for field, said in settings.items():
             before, after = getattr(old, field), getattr(new, field)
@@ -224,7 +233,8 @@ class _Comparison:
         for key, first, second in settings:
             if first != second:
                 text = f"{key} of {name} is {_said(second)}; it was {_said(first)}"
-                yield self.of(new.id, text, False, "setting", hashed=False)
+                breaking = (key, second) in _GIVES_MORE
+                yield self.of(new.id, text, breaking, "setting", hashed=False)
 
     def dependencies(self) -> Iterator[Difference]:
         """
@@ -236,6 +246,27 @@ class _Comparison:
             if node.id in self.was and before != after and node.kind not in ("start", "end"):
                 text = f"{self.name(node)} comes after {_names(after)}; it came after {_names(before)}"
                 yield self.of(node.path, text, True, "edge")
+
+    def result(self) -> Iterator[Difference]:
+        """
+        Compare whose output is that of the workflow, unless that is promised by a type of its own.
+        """
+        if all(_promises(spec) for spec in (self.old, self.new)):
+            return
+        was, now = _last(self.old), _last(self.new)
+        if was == now or not all(id in self.now for id in was):  # one that is gone is said to be gone
+            return
+        place = f"workflow {self.prefix[:-1]!r}" if self.prefix else "the workflow"
+        new, old = (", ".join(self.name(self.now[id]) for id in ids) for ids in (now, was))
+        text = f"the output of {place} is that of {new}; it was that of {old}"
+        yield self.of("", text, not self.gives_no_more(was, now), "edge")
+
+    def gives_no_more(self, was: tuple[str, ...], now: tuple[str, ...]) -> bool:
+        if len(was) != 1 or len(now) != 1:
+            return False
+        old = bare_schema(self.old.schemas.get(self.was[was[0]].output_schema_ref or ""))
+        new = bare_schema(self.new.schemas.get(self.now[now[0]].output_schema_ref or ""))
+        return old is not None and new is not None and misfit(old, new) is None
 
     def order(self) -> Iterator[Difference]:
         """
@@ -297,6 +328,22 @@ def _sources(edges: tuple[EdgeSpec, ...]) -> dict[str, tuple[str, ...]]:
     for edge in edges:
         if edge.source != "@start":
             found[edge.target] = tuple(sorted((*found.get(edge.target, ()), edge.source)))
+    return found
+
+
+def _promises(spec: GraphSpec) -> bool:
+    return any(node.kind == "end" and node.output_schema_ref is not None for node in spec.nodes)
+
+
+def _last(spec: GraphSpec) -> tuple[str, ...]:
+    """
+    Return the nodes whose output is that of the workflow: those before its end, and before the pauses there.
+    """
+    sources = _sources(spec.edges)
+    pauses = {node.id for node in spec.nodes if node.kind == "sleep"}
+    found = sources.get("@end", ())
+    while len(found) == 1 and found[0] in pauses:
+        found = sources.get(found[0], ())
     return found
 
 
