@@ -259,7 +259,8 @@ class _Comparison:
         place = f"workflow {self.prefix[:-1]!r}" if self.prefix else "the workflow"
         new, old = (", ".join(self.name(self.now[id]) for id in ids) for ids in (now, was))
         text = f"the output of {place} is that of {new}; it was that of {old}"
-        yield self.of("", text, not self.gives_no_more(was, now), "edge")
+        # What it comes from is hashed and said already: a step that is new, another order, other dependencies.
+        yield self.of("", text, not self.gives_no_more(was, now), "edge", hashed=False)
 
     def gives_no_more(self, was: tuple[str, ...], now: tuple[str, ...]) -> bool:
         if len(was) != 1 or len(now) != 1:
