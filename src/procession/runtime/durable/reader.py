@@ -7,15 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from procession.errors import SchemaError
 from procession.messages.value import Value
-from procession.runtime.durable.rows import History, KeptNode, read_rows, run_data, unwrapped
+from procession.runtime.durable.rows import History, read_rows, run_data, unwrapped
 from procession.runtime.durable.shapes import codec_for
-from procession.runtime.durable.targets import leaf_at
-from procession.runtime.records import StepsView
+from procession.runtime.durable.targets import leaf_at, node_at
+from procession.runtime.records import Record, StepsView
 from procession.steps.codec import codec_of
 from procession.steps.result import Suspended
 from procession.storage.base import FINAL, JournalRow, RunRow, RunStatus
-from procession.workflows.plan import Plan
+from procession.workflows.plan import Leaf, Map, Plan
 
 __all__ = ["RunStateReader", "Waiting"]
 
@@ -39,7 +40,7 @@ class RunStateReader:
     How a run stands, read from its journal.  It does not change: read the run again to see more.
     """
 
-    __slots__ = ("_data", "_history", "_plan", "row")
+    __slots__ = ("_data", "_history", "_plan", "_steps", "row")
 
     def __init__(self, row: RunRow, rows: Sequence[JournalRow], plan: Plan | None) -> None:
         self.row = row
@@ -47,6 +48,7 @@ class RunStateReader:
         self._data = run_data(row)
         self._history: History = read_rows(rows)
         self._plan = plan
+        self._steps: StepsView | None = None
 
     @property
     def run_id(self) -> str:
@@ -116,9 +118,20 @@ class RunStateReader:
     @property
     def steps(self) -> StepsView:
         """
-        The records of what was completed or has stopped, by path; :meth:`output_of` gives the outputs.
+        The records of what was completed or has stopped, by path; their outputs are those of :meth:`output_of`, as JSON
+        where they do not fit the workflow as it is known here.
         """
-        return StepsView(self._history.records)
+        if self._steps is None:
+            made: dict[str, Record] = {}
+            for path, record in self._history.records.items():
+                made[path] = shown = record.copy()
+                if record.status == "success":
+                    try:
+                        shown.output = self._output(record)
+                    except SchemaError:
+                        shown.output = unwrapped(record.output)
+            self._steps = StepsView(made)
+        return self._steps
 
     @property
     def waiting(self) -> tuple[Waiting, ...]:
@@ -157,15 +170,17 @@ class RunStateReader:
 
         Raises ``KeyError`` where it has none.
         """
-        record = self.steps[step]
+        record = StepsView(self._history.records)[step]
         if record.status != "success":
             raise KeyError(f"step {step!r} has no output: it is {record.status}")
+        return self._output(record)
+
+    def _output(self, record: Record) -> Any:
         kept = record.output
-        assert isinstance(record.node, KeptNode)  # nothing walks by here
-        leaf = leaf_at(self._plan, record.path) if self._plan is not None else None
-        if leaf is None or "out" not in kept:
+        node = node_at(self._plan.nodes, record.path) if self._plan is not None else None
+        if not isinstance(node, Leaf | Map) or "out" not in kept:
             return unwrapped(kept)
-        return codec_for(leaf).decode(kept["out"], where=f"kept output of {step!r}")
+        return codec_for(node).decode(kept["out"], where=f"kept output of {record.path!r}")
 
     def __repr__(self) -> str:
         return f"RunStateReader({self.run_id!r}, {self.status})"
