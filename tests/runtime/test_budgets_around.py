@@ -25,7 +25,9 @@ from procession.steps.budget import Budget
 from procession.steps.retry import RetryPolicy
 from procession.steps.signals import Tripwire
 from procession.steps.step import StepContext, step
+from procession.workflows.describe import graph_spec
 from procession.workflows.nodes import arm
+from procession.workflows.spec import GraphSpec
 from procession.workflows.workflow import create_workflow
 
 
@@ -51,6 +53,19 @@ async def test_a_whole_workflow_has_a_budget() -> None:
     assert blocked.steps["whole"].status == "blocked"
     with pytest.raises(DefinitionError, match="fallback"):
         create_workflow("whole", budget=Budget(tokens=1, on_exceed="skip"))
+
+
+def test_a_budget_is_in_the_graph_and_not_in_its_hash() -> None:
+    """Whoever reads the graph sees it; a run that is kept goes on under another budget."""
+
+    def described(budget: Budget | None) -> GraphSpec:
+        return graph_spec(create_workflow("w", budget=budget).parallel([arm(spends, budget=budget), quick]).commit())
+
+    spec = described(Budget(tokens=100, on_exceed="fallback", fallback=quick))
+    data = {"tokens": 100, "on_exceed": "fallback", "fallback": "quick"}
+    assert {node.id: node.budget for node in spec.nodes if node.budget} == {"@start": data, "spends": data}
+    assert GraphSpec.from_json(spec.to_json()) == spec
+    assert spec.graph_hash == described(None).graph_hash
 
 
 async def test_each_round_and_each_run_has_all_of_it() -> None:
