@@ -8,7 +8,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "decisions" / "rules.md"
 RULE = re.compile(r"\bD[1-9]\d?\b")
-READ = (("src", "*.py"), ("bench", "*.py"), ("docs", "*.md"), ("tests/conformance/superseded", "*.json"))
+READ = (
+    ("src", "*.py"),
+    ("tests", "*.py"),
+    ("examples", "*.py"),
+    ("bench", "*.py"),
+    ("docs", "*.md"),
+    ("tests/conformance/superseded", "*.json"),
+)
 
 
 @pytest.mark.parametrize(("folder", "kind"), READ)

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,6 +23,7 @@ from procession.messages.tripwire import TripwireInfo
 from procession.runtime.event_json import plain
 from procession.runtime.runtime import Runtime
 from procession.steps.signals import Tripwire
+from procession.storage.sqlite.journal import SQLiteJournal
 from procession.workflows.workflow import Workflow, create_workflow
 
 SECRET = "4111 1111 1111 1111"
@@ -153,6 +155,27 @@ def test_the_same_interleaving_gives_the_same_bytes(backend: str, seed: int, siz
 
     first, second = on(backend, main)
     assert first == second
+
+
+async def test_a_recorded_run_is_told_in_the_same_bytes(tmp_path: Path) -> None:
+    """Whoever observes a run that is kept, here or elsewhere and however often, sees the same bytes (06 §C14)."""
+    told: list[str] = []
+
+    async def observe(runtime: Runtime) -> None:
+        events = [event.as_dict(with_values=True) async for event in runtime.observe("r")]
+        told.append("\n".join(json.dumps(event) for event in events))
+
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        live = Runtime(store).create_run(guarded([2, 0, 1]), run_id="r")
+        assert (await live.start(0)).status == "success"
+        completed = [event.node_path for event in await events_of(live) if event.type == "node.completed"]
+        for runtime in (Runtime(store), Runtime(store)):
+            await observe(runtime)
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        await observe(Runtime(store))
+        again = [event.node_path async for event in Runtime(store).observe("r") if event.type == "node.completed"]
+    assert told[0] == told[1] == told[2]
+    assert again == [path for path in completed if path not in ("more", "each")]  # what contains others has no row
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

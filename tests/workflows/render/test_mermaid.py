@@ -69,6 +69,21 @@ def test_ids_are_never_identifiers() -> None:
     assert re.fullmatch(r'flowchart TB\n(  n\d+(\(\(""\)\)|\[""\])\n|  n\d+ --> n\d+\n)+', structure)
 
 
+def test_the_same_graph_has_the_same_names() -> None:
+    """GRA-003: nodes are called n0, n1 … in their order, each time, and also where the workflow is made anew."""
+
+    def made() -> str:
+        workflow = create_workflow("w", str)
+        for id in ("end", "graph", "1"):
+            workflow.then(Step[str, str](id=id, execute=str))
+        return draw(workflow, "mermaid")
+
+    assert re.findall(r'^  (n\d+)\[?\(*"(.*?)"', made(), re.MULTILINE) == [
+        ("n0", "start"), ("n1", "end"), ("n2", "graph"), ("n3", "1"), ("n4", "end"),
+    ]  # fmt: skip
+    assert made() == made()
+
+
 async def test_overlay_of_a_run() -> None:
     """With a run, nodes carry the sign and the time in their label, and a class of their status."""
     workflow = create_workflow("loud", str).then(shout).commit()
