@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import anyio
@@ -41,8 +42,8 @@ SPENT = "the budget of what it belongs to is used up"
 
 
 _NOBODY: Set[str] = frozenset()
-_NO_MEMOS: dict[tuple[str, str], Any] = {}
-NOTHING: Mapping[str, Any] = {}
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+"""What a run has none of is this, which nobody can write to."""
 
 
 class Walk(Protocol):
@@ -186,7 +187,7 @@ class RunState:
         """Steps that wait only because of others that they have called, which have no answer: what those ask."""
         self.labels: dict[str, str] | None = None
         """The paths of the steps that asked last under each label, once one has."""
-        self.memos = _NO_MEMOS
+        self.memos: Mapping[tuple[str, str], Any] = NOTHING
         """What steps have memoized, by path and key, as the journal has it."""
         self.replaying = False
         """Whether ``records`` was loaded, so that what is done in it is not done again."""
@@ -238,7 +239,7 @@ class RunState:
         """
         Note what the step at *path* has memoized under *key*.
         """
-        if self.memos is _NO_MEMOS:
+        if type(self.memos) is not dict:
             self.memos = {}
         self.memos[path, key] = tree
 
