@@ -13,6 +13,7 @@ import anyio
 import anyio.lowlevel
 
 from procession.messages.chunks import Chunk
+from procession.messages.shapes import is_dict
 from procession.messages.usage import Usage
 from procession.runtime.breath import BREATH, breath
 from procession.runtime.broadcast import Broadcast
@@ -239,9 +240,10 @@ class RunState:
         """
         Note what the step at *path* has memoized under *key*.
         """
-        if type(self.memos) is not dict:
-            self.memos = {}
-        self.memos[path, key] = tree
+        memos = self.memos
+        if not is_dict(memos):
+            self.memos = memos = dict[tuple[str, str], Any]()
+        memos[path, key] = tree
 
     @property
     def has_state(self) -> bool:
