@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from tests.runtime.durable.everything import ANSWER, RUN, drive, everything
 
 from procession.errors import ResumeError
 from procession.runtime.runtime import Runtime
@@ -175,3 +176,43 @@ async def test_forks_are_forked() -> None:
     assert await runtime.cancel("old")
     assert (await runtime.fork("old")).status == "suspended"
     assert ran == ["a", "z", "z", "z"]
+
+
+async def test_every_place_can_be_forked_at() -> None:
+    """
+    A fork at any place of a run of every construct does that again and what needs it, nothing of what had ended before
+    it began, and comes to the same end, with the same state.
+    """
+    did: list[str] = []
+    store = InMemoryJournal()
+    runtime = Runtime(store)
+    workflow = everything(did.append, lambda key: None)
+    old = await drive(runtime, workflow)
+    assert old.status == "success"
+    places = {path: record for path, record in old.steps.items() if not path.startswith("calls/")}
+    around = ["outer", "outer/inner", "short", "foreach-1", "item", "round", "item[1]", "round[1]"]
+    forked: list[str] = []
+    for at in [*places, *(path for path in around if path not in places)]:
+        did.clear()
+        try:
+            run = await runtime.fork(RUN, at, new_run_id=f"at {at}")
+        except ResumeError as error:
+            assert "has no step at" in str(error), at
+            continue
+        while run.status == "suspended":
+            run = await runtime.resume(run.run_id, ANSWER, step=next(iter(run.suspended)))
+        assert run.output == old.output, at
+        forked.append(at)
+        again = {line.partition(" ")[0] for line in did}
+        record = places.get(at)
+        if record is None:
+            assert any(path.startswith((at + "/", at + "[")) or path == at for path in again), at
+            continue
+        if record.kind == "step":
+            assert at in again
+        ended = {path for path, other in places.items() if other.ended < record.started and other.kind == "step"}
+        assert not ended & again, at
+    assert {"remember", "left", "flaky", "high", "total-2", "item[1]", "round[1]", "pause"} < {*forked}
+    assert {"outer", "outer/inner", "outer/inner/approve", "short", "short/leave_early", "approve", "graph/mid-a"} < {
+        *forked
+    }

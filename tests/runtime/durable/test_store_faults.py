@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.durable.faults import failing, faulty
 from tests.storage.journals import Clock
 
-from procession.errors import RunAlreadyClaimed, RunError, RunNotFound, StoreError
+from procession.errors import ResumeError, RunAlreadyClaimed, RunError, RunNotFound, StoreError
 from procession.runtime.durable import holding
 from procession.runtime.runtime import Runtime
 from procession.steps.retry import RetryPolicy
@@ -364,6 +364,43 @@ async def test_a_fork_is_there_as_a_whole_or_not_at_all() -> None:
     assert (await runtime.fork("old", "b", new_run_id="new", workflow=workflow)).unwrap() == 3
     with pytest.raises(RunError, match="has a run 'new' already"):
         await runtime.fork("old", "b", new_run_id="new", workflow=workflow)
+
+
+async def test_whoever_leaves_while_an_answer_is_written_has_given_it_or_not() -> None:
+    """An answer whose caller is cancelled while it is written is there as a whole, or not; the run is free either way."""
+    written = anyio.Event()
+
+    @step
+    async def ask(ctx: StepContext[int]) -> int:
+        answer: int = await ctx.suspend("?")
+        return answer
+
+    class Slow(InMemoryJournal):
+        """A store that answers its caller late."""
+
+        async def write(self, run_id: str, token: str, rows: Any = (), **how: Any) -> bool:
+            """Write, and hold up whoever answers."""
+            kept = await super().write(run_id, token, rows, **how)
+            if rows and rows[0].kind == "answered":
+                written.set()
+                await anyio.sleep_forever()
+            return kept
+
+    store = Slow()
+    runtime = Runtime(store)
+    workflow = create_workflow("asks", int).then(ask).commit()
+    runtime.registry.add(workflow)
+    await runtime.run(workflow, 0, run_id="r")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runtime.resume, "r", 7)
+        await written.wait()
+        tasks.cancel_scope.cancel()
+    reader = await runtime.get("r")
+    assert (reader.status, reader.is_held, reader.waiting) == ("running", False, ())
+    with pytest.raises(ResumeError, match="restart"):
+        await runtime.resume("r", 8)
+    (result,) = await runtime.recover()
+    assert result.unwrap() == 7
 
 
 async def test_an_answer_that_was_not_kept_leaves_the_run_waiting() -> None:
