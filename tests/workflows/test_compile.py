@@ -111,3 +111,15 @@ def test_a_value_is_checked_once() -> None:
     checked = [node.id for node in nodes if isinstance(node, Leaf) and node.check_in is not None]
     assert checked == ["after-inline", "after-map"]
     assert all(node.check_out is not None for node in nodes if isinstance(node, Leaf) and node.mode != INLINE)
+
+
+def test_a_hundred_workflows_go_inside_one_another() -> None:
+    """More than Python can follow are refused with what to do, not with a trace of a thousand lines."""
+    workflow = create_workflow("w").then(Step[Any, Any](id="s")).commit()
+    for number in range(100):
+        workflow = create_workflow(f"w{number}").then(workflow).commit()
+    assert plan_for(workflow).nodes
+    for number in range(100, 1000):
+        workflow = create_workflow(f"w{number}").then(workflow).commit()
+    with pytest.raises(DefinitionError, match="too deep"):
+        plan_for(workflow)

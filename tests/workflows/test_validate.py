@@ -183,3 +183,23 @@ def test_ids_are_text_that_can_be_written() -> None:
     """Half a character, which no file and no journal can hold, is refused by commit, and the fix is without it."""
     found = check(create_workflow("w").then(Step(id="a\ud800b", execute=lambda ctx: ctx.input)))
     assert [(each.code, each.fix.to if each.fix else None) for each in found] == [("invalid-step-id", "a-b")]
+
+
+def test_a_merge_that_yields_is_found() -> None:
+    """A merge that is a generator function would give a generator in place of what it makes."""
+
+    def merge(value: Any, outputs: Any) -> Any:
+        yield value
+
+    beside: Step[Any, Any] = Step(id="a")
+    found = check(create_workflow("w").parallel([beside], merge=merge).branch([(bool, Step(id="b"))], merge=merge))
+    assert [(each.code, each.steps) for each in found] == [
+        ("generator-function", ("parallel-1",)),
+        ("generator-function", ("branch-1",)),
+    ]
+
+
+def test_a_fix_can_be_pasted() -> None:
+    """A word of the language is no name for a variable."""
+    inner = create_workflow("in").then(Step[Any, Any](id="a"))
+    assert [each.fix.code for each in check(create_workflow("w").then(inner)) if each.fix] == ["step.commit()"]

@@ -65,14 +65,21 @@ def plan_for(workflow: WorkflowDefinition, only: Only = None) -> Plan:
     With *only*, processors that have none of these hooks, arms restricted to others and workflows without a processor
     that takes part are left out; inside parallel and branch they stay as arms that pass the value on.
 
-    Raises ``DefinitionError`` where the workflow is not committed.
+    Raises ``DefinitionError`` where the workflow is not committed, or has more workflows inside one another than Python
+    can follow.
     """
     found = workflow.plans.get(only)
     if found is not None:
         return found
     if not workflow.committed:
         raise DefinitionError(f"workflow {workflow.id!r} is not committed", hint="call .commit() once it is complete")
-    made = workflow.plans[only] = _Compiler(only, workflow.retry).workflow(workflow)
+    try:
+        made = workflow.plans[only] = _Compiler(only, workflow.retry).workflow(workflow)
+    except RecursionError:
+        raise DefinitionError(
+            f"workflow {workflow.id!r} stands too deep inside others, or others too deep in it",
+            hint="up to a hundred go inside one another; repeat steps with do_while() instead",
+        ) from None
     return made
 
 

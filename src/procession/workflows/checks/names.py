@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from keyword import iskeyword
 
 from procession.errors import Fix
 from procession.workflows.checks.finder import Finder
@@ -164,7 +165,7 @@ def spoken(id: str) -> str:
     Return an id as the name of a variable that probably holds it.
     """
     name = re.sub(r"\W+", "_", id).strip("_")
-    return name if name.isidentifier() and len(name) <= 40 else "step"
+    return name if name.isidentifier() and not iskeyword(name) and len(name) <= 40 else "step"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -133,7 +133,9 @@ def _functions(node: Node) -> list[tuple[str, Any]]:
     Return the functions that a node is made with, and what each is.
     """
     if isinstance(node, BranchNode):
-        return [("condition", arm.condition) for arm in node.arms]
+        return [*(("condition", arm.condition) for arm in node.arms), ("merge", node.merge)]
+    if isinstance(node, ParallelNode):
+        return [("merge", node.merge)]
     if isinstance(node, LoopNode):
         return [("condition", node.condition)]
     if isinstance(node, MapNode):
