@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+import anyio
 import pytest
 from tests.runtime.kit import fails, make, plus, run
 
@@ -168,3 +169,23 @@ async def test_what_is_not_set_is_no_conflict() -> None:
     )
     result = await run(workflow.commit())
     assert result.output == {"log": ["first"], "a": ["first", "a"], "b": ["first", "b"]}
+
+
+@pytest.mark.parametrize("ends", ["fails", "bails"])
+async def test_what_a_cancelled_step_has_set_is_taken_back(ends: str) -> None:
+    """How far it had come when the step beside it ended both is nothing that the run goes on with."""
+    begun = anyio.Event()
+
+    async def waits(ctx: Any) -> None:
+        ctx.set_state(n=1)
+        begun.set()
+        await anyio.sleep_forever()
+
+    async def ends_it(ctx: Any) -> Any:
+        await begun.wait()
+        return ctx.bail() if ends == "bails" else 1 // 0
+
+    both = create_workflow("both").parallel([make("waits", waits), make("ends", ends_it)]).commit()
+    workflow = create_workflow("w").map(lambda value: [0]).foreach(both, on_error="collect")
+    workflow.then(make("look", lambda ctx: ctx.state)).commit()
+    assert (await run(workflow)).output == {}

@@ -146,10 +146,10 @@ def conclude(run: RunState, record: Record, error: BaseException | None = None) 
     """
     stop = _stop_of(run, record, error)
     run.close(record, stop)
+    if isinstance(stop, Failed | Suspended | Cancelled):
+        run.shared.undo(record.path)
     if isinstance(stop, Cancelled) and error is not None and not isinstance(error, CancelRun):
         raise error
-    if isinstance(stop, Failed | Suspended):
-        run.shared.undo(record.path)
     if isinstance(stop, Failed | Blocked):
         log_stop(run.run_id, record, stop)
     return stop
