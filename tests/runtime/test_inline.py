@@ -138,20 +138,26 @@ async def test_a_caller_may_handle_what_was_raised() -> None:
 async def test_only_those_that_take_part_run() -> None:
     """With ``only`` processors without the hook, arms for other hooks and workflows without a processor are left out."""
     nothing: list[str] = []
-    a, b, both = guard("a", "in"), guard("b", "out"), guard("both", "in", "out")
-    outside = create_workflow("outside").then(guard("c", "out")).commit()
+    a, b, both = (
+        guard("a", "process_input"),
+        guard("b", "process_output_result"),
+        guard("both", "process_input", "process_output_result"),
+    )
+    outside = create_workflow("outside").then(guard("c", "process_output_result")).commit()
     workflow = (
         create_workflow("guards", kind="processor")
         .then(a)
         .then(b)
         .then(outside)
-        .then(guard("never", "in"), on={"out"})
+        .then(guard("never", "process_input"), on={"process_output_result"})
         .then(both)
-        .parallel([guard("x", "in"), guard("y", "out"), make("z", lambda ctx: [*ctx.input, "z"])])
+        .parallel(
+            [guard("x", "process_input"), guard("y", "process_output_result"), make("z", lambda ctx: [*ctx.input, "z"])]
+        )
         .map(lambda outputs: outputs)
         .commit()
     )
-    result = await Runtime().run(caller(workflow, frozenset({"in"})), nothing)
+    result = await Runtime().run(caller(workflow, frozenset({"process_input"})), nothing)
     base = ["hook/processor:a", "hook/processor:both"]
     assert result.output == {
         "processor:x": [*base, "hook/processor:x"],
@@ -164,13 +170,13 @@ async def test_only_those_that_take_part_run() -> None:
 
 async def test_a_fork_in_which_nobody_takes_part_is_left_out() -> None:
     """A parallel or branch without anyone who takes part passes the value on, unless a map follows."""
-    arms = [guard("x", "in"), guard("y", "in")]
+    arms = [guard("x", "process_input"), guard("y", "process_input")]
     plain = create_workflow("p").parallel(arms).commit()
-    assert (await Runtime().run(caller(plain, frozenset({"out"})), 1)).output == 1
+    assert (await Runtime().run(caller(plain, frozenset({"process_output_result"})), 1)).output == 1
     branch: Workflow[Any, Any] = create_workflow("b").branch([(lambda value: False, arms[0])]).commit()
-    assert (await Runtime().run(caller(branch, frozenset({"out"})), 1)).output == 1
+    assert (await Runtime().run(caller(branch, frozenset({"process_output_result"})), 1)).output == 1
     mapped = create_workflow("m").parallel(arms).map(pick("processor:x")).commit()
-    assert (await Runtime().run(caller(mapped, frozenset({"out"})), 1)).output == 1
+    assert (await Runtime().run(caller(mapped, frozenset({"process_output_result"})), 1)).output == 1
 
 
 async def test_a_pick_of_an_earlier_step_needs_records() -> None:
