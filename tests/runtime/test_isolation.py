@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio.lowlevel
 import pytest
@@ -127,3 +127,35 @@ def test_what_hangs_together_still_does() -> None:
 def test_what_cannot_be_changed_costs_nothing(value: Any) -> None:
     """Numbers and texts, and what is opaque, are handed on as they are."""
     assert copier_of(value) is None
+
+
+class Pair(NamedTuple):
+    """A named tuple that holds what can be changed."""
+
+    words: list[str]
+    number: int
+
+
+class Words(list[Any]):
+    """A list of one's own, which has something beside its items."""
+
+    def __init__(self, name: str, items: list[Any]) -> None:
+        super().__init__(items)
+        self.name = name
+
+
+class Table(dict[str, Any]):
+    """A dict of one's own."""
+
+
+def test_classes_made_of_containers_are_copied_too() -> None:
+    """Named tuples, and one's own lists and dicts, stay what they are, and hold copies (PAR-007)."""
+    given = [Pair(["a"], 1), Words("w", [["a"]]), Table(words=["a"]), Pair([], 2)]
+    mine = isolated(given)
+    assert mine == given
+    assert [type(each) for each in mine] == [Pair, Words, Table, Pair]
+    assert mine[1].name == "w"
+    mine[0].words.append("b")
+    mine[1][0].append("b")
+    mine[2]["words"].append("b")
+    assert given == [Pair(["a"], 1), Words("w", [["a"]]), Table(words=["a"]), Pair([], 2)]

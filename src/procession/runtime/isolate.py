@@ -19,8 +19,8 @@ def copier_of(value: Any) -> Callable[[Any], Any] | None:
     """
     Return what gives each branch its own of *value*, or ``None`` where all may have the same.
 
-    Containers of Python, pydantic models and dataclasses are copied with what they hold.  Anything else, a client, a
-    file, an object of your own, is shared.
+    Containers of Python, classes made of a dict, a list or a named tuple, pydantic models and dataclasses are copied with
+    what they hold.  Anything else, a client, a file, an object of your own, is shared.
     """
     kind = _kind_of(value)
     # What holds nothing that can be changed is copied at once.
@@ -63,7 +63,11 @@ def _copier(kind: Any) -> Any:
         return _copiers[kind]
     if hasattr(kind, "model_fields") and hasattr(kind, "model_copy"):
         return _model
-    return _dataclass if hasattr(kind, "__dataclass_fields__") else None
+    if hasattr(kind, "__dataclass_fields__"):
+        return _dataclass
+    if hasattr(kind, "_make") and issubclass(kind, tuple):
+        return _named
+    return _own_dict if issubclass(kind, dict) else _own_list if issubclass(kind, list) else None
 
 
 def _dict(value: dict[Any, Any], memo: Memo) -> Any:
@@ -86,6 +90,27 @@ def _tuple(value: tuple[Any, ...], memo: Memo) -> Any:
     made = tuple([_copied(each, memo) for each in value])
     # As it was where nothing in it can be changed.
     return value if all(new is old for new, old in zip(made, value, strict=True)) else made
+
+
+def _named(value: Any, memo: Memo) -> Any:
+    made = _tuple(tuple(value), memo)
+    return value._make(made) if any(new is not old for new, old in zip(made, value, strict=True)) else value
+
+
+def _own_dict(value: Any, memo: Memo) -> Any:
+    made = memo[id(value)] = copy(value)
+    for key, each in dict[Any, Any].items(value):
+        if type(each) not in _ATOMS:
+            dict[Any, Any].__setitem__(made, key, _copied(each, memo))
+    return made
+
+
+def _own_list(value: Any, memo: Memo) -> Any:
+    made = memo[id(value)] = copy(value)
+    for index, each in enumerate(list[Any].__iter__(value)):
+        if type(each) not in _ATOMS:
+            list[Any].__setitem__(made, index, _copied(each, memo))
+    return made
 
 
 def _flat(value: Any, memo: Memo) -> Any:
