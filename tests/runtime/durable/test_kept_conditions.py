@@ -109,7 +109,7 @@ async def test_a_condition_fails_in_a_resumed_run_too() -> None:
 
 
 async def test_what_a_condition_decided_is_not_asked_again() -> None:
-    """A branch and the rounds of a loop that were decided stay so when the run goes on."""
+    """The arms of a branch that were chosen stay so when the run goes on."""
     asked: list[Any] = []
 
     def yes(value: int) -> bool:
@@ -122,3 +122,21 @@ async def test_what_a_condition_decided_is_not_asked_again() -> None:
     await Runtime(store).resume("r", 5, workflow=workflow)
     assert (await Runtime(store).resume("r", 6, workflow=workflow)).unwrap() == 6
     assert asked == [1]
+
+
+async def test_rounds_that_were_decided_are_not_asked_again() -> None:
+    """A round of a loop that has begun is not asked for again when the run goes on, nor is what a condition then says."""
+    asked: list[int] = []
+
+    def again(value: int) -> bool:
+        asked.append(value)
+        return len(asked) < 3
+
+    store = InMemoryJournal()
+    workflow = create_workflow("w", int).do_while(asking("a"), again).then(plus_one).commit()
+    result = await Runtime(store).run(workflow, 0, run_id="r")
+    for answer in (10, 20, 30):
+        assert list(result.suspended) == [f"a[{answer // 10 - 1}]"]
+        result = await Runtime(store).resume("r", answer, workflow=workflow)
+    assert result.unwrap() == 31
+    assert asked == [10, 20, 30]
