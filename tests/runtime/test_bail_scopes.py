@@ -62,6 +62,10 @@ FORMS: dict[str, Any] = {
 }
 
 
+BESIDE = ("parallel", "branch", "graph")
+"""The forms in which a step runs beside the one that bails."""
+
+
 async def ended(workflow: Workflow[Any, Any]) -> RunResult[Any]:
     """Run *workflow* inside another that goes on after it."""
     with anyio.fail_after(10):
@@ -75,7 +79,8 @@ async def test_a_bail_ends_the_workflow_around_it(form: str) -> None:
     result = await ended(place(form, "workflow"))
     assert result.output == ("last", "early")
     assert "inner/after" not in result.steps
-    if "inner/beside" in result.steps:
+    assert ("inner/beside" in result.steps) == (form in BESIDE)
+    if form in BESIDE:
         assert result.steps["inner/beside"].status == "cancelled"
 
 
@@ -84,7 +89,8 @@ async def test_a_bail_of_a_branch_ends_the_arm(form: str) -> None:
     """The arm, or the item, ends with the value and nothing beside it is cancelled; where there is none, the workflow."""
     result = await ended(place(form, "branch"))
     assert result.output == ("last", FORMS[form])
-    if "inner/beside" in result.steps:
+    assert ("inner/beside" in result.steps) == (form in BESIDE)
+    if form in BESIDE:
         assert result.steps["inner/beside"].status == "success"
 
 
@@ -94,9 +100,8 @@ async def test_a_bail_of_the_run_ends_it_all(form: str) -> None:
     result = await ended(place(form, "run"))
     assert (result.status, result.output) == ("success", "early")
     assert "last" not in result.steps
-    for path, record in result.steps.items():
-        if path.endswith("beside"):
-            assert record.status == "cancelled"
+    beside = {path: record.status for path, record in result.steps.items() if path.endswith("beside")}
+    assert set(beside.values()) == ({"cancelled"} if form in (*BESIDE, "foreach beside") else set())
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -118,7 +123,11 @@ async def test_a_bail_deep_in_a_branch(scope: Any) -> None:
 async def test_a_loop_that_bails_later() -> None:
     """A bail in a later round ends the workflow, or with ``branch`` the same: a loop has no arms."""
     for scope in ("workflow", "branch"):
-        out = make("out", lambda ctx, scope=scope: ctx.bail("early", scope=scope) if ctx.input > 1 else ctx.input + 1)
+
+        def work(ctx: Any, scope: str = scope) -> Any:
+            return ctx.bail("early", scope=scope) if ctx.input > 1 else ctx.input + 1
+
+        out = make("out", work)
         workflow = create_workflow("w").do_while(out, lambda value: True).then(plus("never", 1)).commit()
         result = await run(workflow)
         assert result.output == "early"

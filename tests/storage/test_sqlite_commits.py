@@ -111,6 +111,7 @@ async def test_a_chain_lets_others_have_their_turn(store: SQLiteJournal) -> None
         while not stop:
             await write(store, "0", seq)
             seq += 1
+            assert seq < 1_000
 
 
 async def test_very_many_have_several_commits(

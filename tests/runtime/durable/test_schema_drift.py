@@ -150,7 +150,7 @@ async def test_changes_are_accepted_one_by_one() -> None:
     assert len(raised.value.differences) >= 2
     with pytest.raises(GraphChanged) as raised:
         await Runtime(store).resume("r", 10, workflow=step_renamed(), accept_changes=["afterwards"])
-    assert all("afterwards" not in each.split("'")[1] for each in raised.value.differences)
+    assert {each.split("'")[1] for each in raised.value.differences} == {"after"}
     both = ["after", "afterwards"]
     assert (await Runtime(store).resume("r", 10, workflow=step_renamed(), accept_changes=both)).unwrap() == 13
 

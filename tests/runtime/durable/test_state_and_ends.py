@@ -52,6 +52,9 @@ async def answered(workflow: Workflow[Any, Any], store: JournalStore | None, val
     assert (await runtime.run(workflow, value, run_id="r")).status == "suspended"
     async with runtime.resume_stream("r", "yes", workflow=workflow) as run:
         result = await run.result()
+    if store is not None:
+        ended = [row.path for row in await store.entries("r") if row.kind in ("completed", "stopped")]
+        assert len(ended) == len(set(ended))  # what ended is written down once
     return result.unwrap(), run.state.shared.values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -80,6 +81,12 @@ async def answered_in(order: Order, shape: Shape, again: Callable[[], AsyncItera
         assert (await runtime.get("r", workflow=workflow)).status == "success"
         paths = [row.path for row in await runtime.store.entries("r") if row.kind == "completed"]
         assert len(paths) == len(set(paths))
+        asked = [
+            (row.path, json.loads(row.data or "")["number"])
+            for row in await runtime.store.entries("r")
+            if row.kind == "suspended"
+        ]
+        assert len(asked) == len(set(asked)) == answers
         with pytest.raises(RunAlreadyClaimed):
             await runtime.resume("r", 1, workflow=workflow)
 
