@@ -239,6 +239,7 @@ async def test_what_ignores_cancellation_is_left_behind() -> None:
     async def stubborn(ctx: Any) -> str:
         with anyio.CancelScope(shield=True):
             await released.wait()
+            await ctx.emit("too late")
             order.append("straggler")
         return "late"
 
@@ -262,3 +263,4 @@ async def test_what_ignores_cancellation_is_left_behind() -> None:
         told = [event.type for event in await events_of(made) if event.path == path]
         assert told == ["node.started", "node.cancelled"]
     assert "never" not in result.steps
+    assert [event.terminal for event in await events_of(made)].index(True) == len(await events_of(made)) - 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.runtime.kit import Doc, blocks, events_of, fails, make, plus
 
+from procession.messages.value import Value
 from procession.runtime.events import WorkflowEvent
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
@@ -224,8 +227,25 @@ def test_every_reader_sees_the_same(backend: str, kinds: list[str], joins: list[
     assert [event.terminal for event in seen[0]] == [False] * (len(seen[0]) - 1) + [True]
 
 
+def reached(roots: Sequence[Any], without: Collection[int] = ()) -> dict[int, Any]:
+    """Return by identity what *roots* lead to through containers and objects of ours, past classes and code."""
+    found: dict[int, Any] = {}
+    left = list(roots)
+    while left:
+        each: Any = left.pop()
+        ours = type(each).__module__.startswith("procession") and not isinstance(each, type)
+        if id(each) in found or id(each) in without or not (ours or type(each) in CONTAINERS):
+            continue
+        found[id(each)] = each
+        left += gc.get_referents(each)
+    return found
+
+
+CONTAINERS = (dict, list, set, frozenset, tuple, deque, bytearray)
+
+
 async def test_two_runs_share_nothing_that_changes() -> None:
-    """Runs of one definition at the same time keep their state, records, scopes and values to themselves."""
+    """C12: runs of one definition at the same time have no object in common that changes, however deep."""
     both = anyio.Event()
     arrived = 0
 
@@ -252,6 +272,12 @@ async def test_two_runs_share_nothing_that_changes() -> None:
         assert getattr(first, name) is not getattr(second, name)
     assert not {id(record) for record in first.records.values()} & {id(record) for record in second.records.values()}
     assert first.run_id != second.run_id
+    defined = reached([workflow, runtime, *(made.plan for made in runs)])
+    one, other = (reached([made], defined) for made in runs)
+    shared = [one[key] for key in one.keys() & other.keys()]
+    assert [each for each in shared if not isinstance(each, tuple | frozenset | Value)] == []
+    assert id(first.records) in one
+    assert id(second.shared.values) in other
 
 
 async def test_a_wide_fan_out_uses_few_tasks() -> None:
