@@ -120,6 +120,11 @@ def added(*after: str) -> GraphSpec:
 Case = tuple[GraphSpec, GraphSpec, list[tuple[bool, str, str]]]
 
 CASES: dict[str, Callable[[], Case]] = {
+    "a question whose answer is of another type": lambda: (
+        chain(shout.replace(resume_type=bool)),
+        chain(shout.replace(resume_type=str)),
+        [(True, "shout", "the answer to step 'shout' takes string; it took boolean")],
+    ),
     "a step that is gone": lambda: (
         chain(shout, whisper),
         chain(shout),

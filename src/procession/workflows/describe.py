@@ -250,6 +250,8 @@ class _Describer:
             description=step.description,
             input_schema_ref=self.type_ref(step.input_type),
             output_schema_ref=self.type_ref(step.output_type),
+            suspend_schema_ref=self.type_ref(step.suspend_type),
+            resume_schema_ref=self.type_ref(step.resume_type),
             hooks=tuple(sorted(step.hooks)),
             on=tuple(sorted(node.on or ())),
             mutates=step.mutates,

@@ -160,6 +160,8 @@ class _Comparison:
             yield from self.type(old.input_schema_ref, new.input_schema_ref, new.path, f"the input of {name}", True)
         place = f"the {'input' if is_input else 'output'} of {name}"
         yield from self.type(old.output_schema_ref, new.output_schema_ref, new.path, place, is_input)
+        yield from self.type(*_both(old, new, 0), new.path, f"what {name} asks", False)
+        yield from self.type(*_both(old, new, 1), new.path, f"the answer to {name}", True)
 
     def type(
         self, old_ref: str | None, new_ref: str | None, path: str, place: str, is_input: bool
@@ -287,6 +289,10 @@ class _Comparison:
                 node = self.now[edge.target]
                 text = f"the condition of {self.name(node)} is {edge.label!r}; it was {before.label!r}"
                 yield self.of(node.path, text, False, "setting", hashed=False)
+
+
+def _both(old: NodeSpec, new: NodeSpec, which: int) -> tuple[str | None, str | None]:
+    return old.asking_refs[which], new.asking_refs[which]
 
 
 def _is_drawn_only(node: NodeSpec) -> bool:

@@ -197,6 +197,8 @@ def _classes_fit(given: Any, wanted: Any) -> bool:
             return given is dict or (given is tuple and _reads_attributes(wanted))  # a pair of an object and a mapping
         return not _only_instances(wanted)
     if wanted in _CONVERTS:
+        if wanted in (list, tuple):  # of anything, a model can be one: it is read field by field
+            return True
         return is_own(given) or not hasattr(given, "__pydantic_fields__")
     if _is_special(given) or _is_special(wanted):
         return True

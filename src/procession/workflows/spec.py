@@ -58,6 +58,10 @@ class NodeSpec(Value, kw_only=True):
     description: str = ""
     input_schema_ref: str | None = None
     output_schema_ref: str | None = None
+    suspend_schema_ref: str | None = None
+    """Of a step that asks: its questions."""
+    resume_schema_ref: str | None = None
+    """Of a step that asks: the answers that it waits for."""
     hooks: tuple[str, ...] = ()
     """Of a processor: the hooks it takes part in, sorted in order of firing by whoever draws."""
     on: tuple[str, ...] = ()
@@ -80,6 +84,13 @@ class NodeSpec(Value, kw_only=True):
     """The id of the workflow inside."""
     ref_hash: str | None = None
     """The graph hash of the workflow inside; the root spec's ``workflows`` holds it once."""
+
+    @property
+    def asking_refs(self) -> tuple[str | None, str | None]:
+        """
+        The schemas of the step's questions and of their answers.
+        """
+        return self.suspend_schema_ref, self.resume_schema_ref
 
 
 class EdgeSpec(Value, kw_only=True):
@@ -160,6 +171,13 @@ class GraphSpec(Value, kw_only=True):
             "groups": [_plain(group, _HASHED_GROUP) for group in self.groups],
             "types": types,
         }
+        asking = {
+            node.id: [bare_schema(self.schemas.get(ref or "")) for ref in node.asking_refs]
+            for node in self.nodes
+            if any(node.asking_refs)
+        }
+        if asking:
+            content["asking"] = asking
         if self.state_schema_ref is not None:
             content["state"] = bare_schema(self.schemas.get(self.state_schema_ref))
         import hashlib  # at the first commit, not with the library
@@ -337,7 +355,8 @@ def _check(spec: GraphSpec, workflows: Mapping[str, GraphSpec]) -> None:
     Raise ``InputError`` where something in *spec* refers to what is not there.
     """
     ids = {node.id for node in spec.nodes}
-    refs = {ref for node in spec.nodes for ref in (node.input_schema_ref, node.output_schema_ref) if ref is not None}
+    kept = [(node.input_schema_ref, node.output_schema_ref, *node.asking_refs) for node in spec.nodes]
+    refs = {ref for each in kept for ref in each if ref is not None}
     refs |= {spec.state_schema_ref} if spec.state_schema_ref is not None else set()
     named = {id for edge in spec.edges for id in (edge.source, edge.target)}
     named |= {id for group in spec.groups for id in (*group.children, group.entry, group.exit)}

@@ -83,6 +83,11 @@ def type_changed() -> Any:
     return create_workflow("w", int).then(of_text).then(asks_of_text).then(adding("after")).commit()
 
 
+def answers_changed() -> Any:
+    """Wait for another type of answer."""
+    return create_workflow("w", int).then(adding("before")).then(asks_for_text).then(adding("after")).commit()
+
+
 def moved() -> Any:
     """Move the step that waits into a container."""
     inner = create_workflow("inner", int).then(asks).commit()
@@ -101,6 +106,7 @@ CHANGES: dict[Callable[[], Any], str] = {
     step_renamed: "after",
     order_changed: "before",
     type_changed: "before",
+    answers_changed: "the answer to step 'asks' takes string; it took integer",
     moved: "asks",
     made_parallel: "after",
 }
