@@ -264,3 +264,34 @@ async def test_what_ignores_cancellation_is_left_behind() -> None:
         assert told == ["node.started", "node.cancelled"]
     assert "never" not in result.steps
     assert [event.terminal for event in await events_of(made)].index(True) == len(await events_of(made)) - 1
+
+
+async def test_what_was_left_behind_is_told_once() -> None:
+    """A straggler that ends while the run goes on has been told as cancelled, and nothing more is told of it."""
+    released, ended = anyio.Event(), anyio.Event()
+
+    async def stubborn(ctx: Any) -> str:
+        with anyio.CancelScope(shield=True):
+            await released.wait()
+        return "late"
+
+    async def after(ctx: Any) -> Any:
+        released.set()
+        while not ended.is_set():
+            await anyio.lowlevel.checkpoint()
+        return ctx.input
+
+    async def work(ctx: Any) -> Any:
+        try:
+            return await stubborn(ctx)
+        finally:
+            ended.set()
+
+    guards = create_workflow("guards").parallel([make("s", work), make("out", lambda ctx: ctx.bail(1))]).commit()
+    made = Runtime(grace=0.01).create_run(create_workflow("w").then(guards).then(make("after", after)).commit())
+    result = await made.start(0)
+    assert (result.status, result.steps["guards/s"].status) == ("success", "cancelled")
+    assert [event.type for event in await events_of(made) if event.path == "guards/s"] == [
+        "node.started",
+        "node.cancelled",
+    ]
