@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import pytest
-from tests.runtime.kit import fails, make
+from tests.runtime.kit import blocks, fails, make
 
 from procession.runtime.runtime import Runtime
 from procession.steps.item_error import ItemError
@@ -160,3 +161,39 @@ async def test_collected_failures_are_kept_beside_typed_outputs() -> None:
     assert found[0] == 0.5
     assert isinstance(found[1], ItemError)
     assert found[1].type == "ZeroDivisionError"
+
+
+async def test_a_swallowed_end_is_written_down_as_one(store: JournalStore | None) -> None:
+    """A verdict, a bail, a question or a cancellation that a step's code has swallowed is none the less how it ended."""
+
+    async def swallow(ctx: Any) -> str:
+        with suppress(BaseException):
+            await ctx.call(make("guard", ends[ctx.input]), 1)
+        return "as if nothing had been"
+
+    async def ask(ctx: Any) -> Any:
+        return await ctx.suspend("?")
+
+    ends: dict[str, Any] = {"blocked": blocks("bad"), "suspended": ask, "cancelled": lambda ctx: ctx.cancel_run()}
+    workflow = create_workflow("w").then(make("s", swallow)).then(make("never", fails(ValueError()))).commit()
+    runtime = Runtime(store)
+    for end in ends:
+        result = await runtime.run(workflow, end, run_id=end)
+        assert (result.status, set(result.steps)) == (end, {"s", "s/guard"})
+        if store is not None:
+            assert (await runtime.get(end, workflow=workflow)).status == end
+            assert not [row for row in await store.entries(end) if row.kind == "completed"]
+
+
+async def test_a_swallowed_bail_is_written_down_as_one(store: JournalStore | None) -> None:
+    """A step whose code goes on after its own bail has bailed, and stays so when the run goes on."""
+    began: list[str] = []
+
+    async def goes_on(ctx: Any) -> str:
+        began.append("goes on")
+        with suppress(BaseException):
+            ctx.bail("early", scope="branch")
+        return "late"
+
+    output, _ = await answered(create_workflow("w").parallel([make("bails", goes_on), asks()]).commit(), store)
+    assert (output, began) == ({"bails": "early", "ask": "yes"}, ["goes on"])
