@@ -80,6 +80,31 @@ async def test_a_step_of_an_item_that_failed_runs_again() -> None:
     assert ran[4:] == ["item[1]/fragile"]
 
 
+async def test_a_failure_that_was_collected_stays_where_a_later_step_runs_again() -> None:
+    """An item whose failure was collected is not done again, nor counted as an attempt, by a fork of what follows it."""
+    ran: list[str] = []
+
+    @step
+    async def fragile(ctx: StepContext[int]) -> int:
+        ran.append(ctx.path)
+        if ctx.input == 3:
+            raise ValueError(ctx.input)
+        return ctx.input
+
+    @step
+    async def kinds(ctx: StepContext[list[Any]]) -> list[str]:
+        ran.append(ctx.path)
+        return [type(each).__name__ for each in ctx.input]
+
+    begun: Any = create_workflow("w", list[int])
+    workflow = begun.foreach(fragile, on_error="collect").then(kinds).commit()
+    runtime = Runtime(InMemoryJournal())
+    assert (await runtime.run(workflow, [1, 3], run_id="old")).unwrap() == ["int", "ItemError"]
+    ran.clear()
+    assert (await runtime.fork("old", "kinds")).unwrap() == ["int", "ItemError"]
+    assert ran == ["kinds"]
+
+
 def with_rounds(ran: list[str]) -> Workflow[list[int], int]:
     """Return a workflow with items, and rounds after them."""
     item = create_workflow("item", int).then(counting("a", ran)).then(counting("b", ran)).commit()

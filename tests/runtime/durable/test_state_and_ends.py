@@ -174,7 +174,10 @@ async def test_a_swallowed_end_is_written_down_as_one(store: JournalStore | None
     async def ask(ctx: Any) -> Any:
         return await ctx.suspend("?")
 
-    ends: dict[str, Any] = {"blocked": blocks("bad"), "suspended": ask, "cancelled": lambda ctx: ctx.cancel_run()}
+    def cancel(ctx: Any) -> Any:
+        ctx.cancel_run()
+
+    ends: dict[str, Any] = {"blocked": blocks("bad"), "suspended": ask, "cancelled": cancel}
     workflow = create_workflow("w").then(make("s", swallow)).then(make("never", fails(ValueError()))).commit()
     runtime = Runtime(store)
     for end in ends:
