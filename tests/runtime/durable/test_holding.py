@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 from tests.runtime.durable.faults import failing, faulty
 from tests.runtime.durable.test_store_faults import RUNNING, chain
