@@ -219,9 +219,15 @@ def test_times_that_cannot_be_are_refused(seconds: Any) -> None:
 
 def test_policies_that_cannot_be_are_refused() -> None:
     """No attempt at all, and times that are none, are errors where they are written."""
-    for wrong in ({"max_attempts": 0}, {"initial": -1.0}, {"max_delay": float("nan")}, {"jitter": -0.5}):
+    wrongs: list[dict[str, Any]] = [
+        {"max_attempts": 0},
+        {"initial": -1.0},
+        {"max_delay": float("nan")},
+        {"jitter": -0.5},
+    ]
+    for wrong in wrongs:
         with pytest.raises(DefinitionError, match="RetryPolicy"):
-            RetryPolicy(**wrong)  # type: ignore[arg-type]
+            RetryPolicy(**wrong)
 
 
 async def test_a_loop_of_maps_alone_can_be_cancelled() -> None:
