@@ -13,7 +13,7 @@ from tests.agents.kit import WAYS, ask, at
 from tests.agents.suspending import asking, doing, go_on, told
 
 from procession.agents.agent import Agent
-from procession.errors import InputError, RunAlreadyClaimed, RunError
+from procession.errors import InputError, RunAlreadyClaimed, RunError, RunSuspended
 from procession.messages.chunks import ToolCallSuspended
 from procession.runtime.runtime import Runtime, run
 from procession.steps.retry import RetryPolicy
@@ -227,12 +227,17 @@ async def test_a_processor_cannot_ask() -> None:
 
 
 async def test_an_agent_in_a_workflow_does_not_pass_for_done() -> None:
-    """An agent that waits for an answer suspends the workflow that it stands in; whoever asks is told so."""
+    """An agent that waits suspends its workflow; in a run that nobody could resume it fails it, and whoever asks is told."""
     agent, _ = asker(asking("?"))
-    outer = await run(create_workflow("outer", str).then(agent).commit(), "Hi")
-    assert outer.status == "suspended"
+    outer = create_workflow("outer", str).then(agent).commit()
+    waits = await Runtime().run(outer, "Hi")
+    assert waits.status == "suspended"
     with pytest.raises(RunError, match="waits for an answer to asker"):
-        outer.raise_for_status()
+        waits.raise_for_status()
+    fails = await run(outer, "Hi")
+    assert fails.status == "failed"
+    with pytest.raises(RunSuspended, match="waits for an answer to call 'c1'"):
+        fails.raise_for_status()
 
 
 async def test_raise_for_status_of_a_run_that_waits() -> None:
