@@ -24,7 +24,7 @@ from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.context import ToolContext
 from procession.tools.tool import Tool, tool
-from procession.workflows.workflow import create_workflow
+from procession.workflows.workflow import Workflow, create_workflow
 
 pytestmark = pytest.mark.anyio
 
@@ -228,13 +228,16 @@ async def test_a_processor_cannot_ask() -> None:
 
 async def test_an_agent_in_a_workflow_does_not_pass_for_done() -> None:
     """An agent that waits suspends its workflow; in a run that nobody could resume it fails it, and whoever asks is told."""
-    agent, _ = asker(asking("?"))
-    outer = create_workflow("outer", str).then(agent).commit()
-    waits = await Runtime().run(outer, "Hi")
+
+    def outer() -> Workflow[str, str]:
+        agent, _ = asker(asking("?"))
+        return create_workflow("outer", str).then(agent).commit()
+
+    waits = await Runtime().run(outer(), "Hi")
     assert waits.status == "suspended"
     with pytest.raises(RunError, match="waits for an answer to asker"):
         waits.raise_for_status()
-    fails = await run(outer, "Hi")
+    fails = await run(outer(), "Hi")
     assert fails.status == "failed"
     with pytest.raises(RunSuspended, match="waits for an answer to call 'c1'"):
         fails.raise_for_status()
