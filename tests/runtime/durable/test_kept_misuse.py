@@ -310,7 +310,7 @@ async def test_rows_that_are_none_of_ours() -> None:
 @pytest.mark.parametrize(
     ("kind", "data"),
     [
-        ("completed", "{not json"), ("completed", "[]"), ("newer", "{}"), ("answered", "{}"), ("memoized", '{"key":1}'),
+        ("completed", "{not json"), ("completed", "[]"), ("completed", "[" * 100_000), ("newer", "{}"), ("answered", "{}"), ("memoized", '{"key":1}'),
         ("stopped", '{"status":"newer"}'), ("stopped", '{"status":"failed"}'), ("stopped", '{"status":"blocked","tripwire":{"x":1}}'),
     ],
 )  # fmt: skip

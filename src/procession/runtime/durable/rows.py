@@ -63,7 +63,7 @@ def from_json(row: JournalRow | RunRow, what: str) -> dict[str, Any]:
     """
     try:
         data: Any = json.loads(row.data) if row.data else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if not is_dict(data):
         raise unreadable(what)
