@@ -13,14 +13,20 @@ from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
 from procession.storage.base import RunRow
 from procession.storage.memory import InMemoryJournal
+from procession.workflows.describe import graph_spec
 from procession.workflows.workflow import Workflow, create_workflow
 
 
-async def left_alone(store: InMemoryJournal, *run_ids: str) -> None:
-    """Keep runs that begin with nothing done, and whose process has died."""
+async def left_alone(store: InMemoryJournal, workflow: Workflow[int, int], *run_ids: str) -> None:
+    """Keep runs of the workflow that begin with nothing done, and whose process has died."""
     for number, run_id in enumerate(run_ids):
         row = RunRow(
-            run_id=run_id, owner="w", kind="workflow", status="running", data=f'{{"input":{{"out":{number}}}}}'
+            run_id=run_id,
+            owner="w",
+            kind="workflow",
+            status="running",
+            data=f'{{"input":{{"out":{number}}}}}',
+            graph_hash=graph_spec(workflow).graph_hash,
         )
         assert await store.add(row)
 
@@ -44,8 +50,9 @@ async def test_runs_are_recovered_at_the_same_time() -> None:
         return ctx.input
 
     store = InMemoryJournal()
-    await left_alone(store, "first", "second", "third")
-    runtime = known(store, create_workflow("w", int).then(works).commit())
+    workflow = create_workflow("w", int).then(works).commit()
+    await left_alone(store, workflow, "first", "second", "third")
+    runtime = known(store, workflow)
     with anyio.fail_after(5):
         results = await runtime.recover()
     assert [(result.run_id, result.output) for result in results] == [("first", 0), ("second", 1), ("third", 2)]
@@ -67,8 +74,9 @@ async def test_no_more_than_that_go_on_at_the_same_time() -> None:
         return ctx.input
 
     store = InMemoryJournal()
-    await left_alone(store, *"abcdefg")
-    runtime = known(store, create_workflow("w", int).then(works).commit())
+    workflow = create_workflow("w", int).then(works).commit()
+    await left_alone(store, workflow, *"abcdefg")
+    runtime = known(store, workflow)
     with pytest.raises(InputError, match="concurrency=0"):
         await runtime.recover(concurrency=0)
     assert len(await runtime.recover(concurrency=2)) == 7
@@ -86,8 +94,9 @@ async def test_what_is_recovered_is_given_back() -> None:
         return ctx.input
 
     store = InMemoryJournal()
-    await left_alone(store, "first", "second")
-    runtime = known(store, create_workflow("w", int).then(works).commit())
+    workflow = create_workflow("w", int).then(works).commit()
+    await left_alone(store, workflow, "first", "second")
+    runtime = known(store, workflow)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runtime.recover)
         await reached.wait()
@@ -109,8 +118,9 @@ async def test_what_is_recovered_can_be_cancelled() -> None:
         return 0
 
     store = InMemoryJournal()
-    await left_alone(store, "first")
-    runtime = known(store, create_workflow("w", int).then(works).commit())
+    workflow = create_workflow("w", int).then(works).commit()
+    await left_alone(store, workflow, "first")
+    runtime = known(store, workflow)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runtime.recover)
         await reached.wait()
@@ -133,8 +143,8 @@ async def test_a_store_that_fails_ends_the_recovery_and_no_run() -> None:
             raise StoreError("the disk is gone")
 
     store = InMemoryJournal()
-    await left_alone(store, "first", "second")
     workflow = create_workflow("w", int).then(works).commit()
+    await left_alone(store, workflow, "first", "second")
     with pytest.raises(StoreError, match="the disk is gone"):
         await known(faulty(store, claim=second), workflow).recover()
     assert {row.run_id: row.status for row in await store.runs()} == {"first": "success", "second": "running"}

@@ -232,3 +232,22 @@ async def test_the_workflow_is_that_of_the_run() -> None:
         await Runtime(store).resume("r", 10, workflow=typed, accept_changes=["", "before", "start", "asks", "after"])
     assert raised.value.differences
     assert (await store.row("r"), await store.entries("r")) == before
+
+
+async def test_what_has_only_the_id_of_the_workflow_is_refused() -> None:
+    """A step under the id of the workflow that a run was begun with does not go on with the run, nor the other way round."""
+
+    @step(id="same", resume_type=int)
+    async def asks(ctx: StepContext[int]) -> int:
+        return int(await ctx.suspend("?"))
+
+    workflow = create_workflow("same", int).then(asks.replace(id="inside")).commit()
+    runtime = Runtime(InMemoryJournal())
+    await runtime.run(workflow, 1, run_id="of a workflow")
+    await runtime.run(asks, 1, run_id="of a step")  # by now, this is what was run last under that id
+    with pytest.raises(GraphChanged, match="was begun with a workflow 'same'"):
+        await runtime.resume("of a workflow", 5)
+    with pytest.raises(GraphChanged, match="was begun with a single step 'same'"):
+        await runtime.resume("of a step", 5, workflow=workflow)
+    assert (await runtime.resume("of a workflow", 5, workflow=workflow)).unwrap() == 5
+    assert (await runtime.resume("of a step", 6, workflow=asks)).unwrap() == 6

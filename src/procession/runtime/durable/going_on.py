@@ -143,8 +143,15 @@ def refuse_change(row: RunRow, stored: str | None, definition: Any, accepted: Co
     Raise ``GraphChanged`` where *definition* is not what the run was begun with, but for the paths *accepted*.
     """
     graph = graph_of(definition)
-    if graph is None or not row.graph_hash or graph[0] == row.graph_hash:
+    if (graph[0] if graph is not None else "") == row.graph_hash:
         return
+    if graph is None or not row.graph_hash:
+        was, now = ("a workflow", "none") if graph is None else ("a single step", "a workflow")
+        raise GraphChanged(
+            f"run {row.run_id} was begun with {was} {row.owner!r}, and what has that id now is {now}",
+            differences=[f"{row.owner!r} was {was}"],
+            hint="give the right one: workflow=..., and another id to one of them",
+        )
     from procession.workflows.difference import differences
     from procession.workflows.spec import GraphSpec
 
