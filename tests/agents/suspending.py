@@ -11,7 +11,9 @@ from procession.agents.agent import Agent
 from procession.agents.output import AgentResult
 from procession.errors import ProcessionError
 from procession.models.model import ModelRequest
+from procession.testing.fake_model import FakeModel
 from procession.testing.recorder import record
+from procession.testing.script import call_tool
 from procession.tools.context import ToolContext
 from procession.tools.tool import Tool
 
@@ -63,3 +65,12 @@ def asking(*what: Any, **how: Any) -> Callable[[Any, ToolContext], Any]:
         return ctx.suspend(*what, **how)
 
     return act
+
+
+CALL = call_tool("act", {"x": 1}, id="c1")
+
+
+def asker(act: Any, *more: Any, calls: list[Any] | None = None, **options: Any) -> tuple[Agent, FakeModel]:
+    """Return an agent whose model calls a tool that does *act*, and the model."""
+    model = FakeModel([CALL, *(more or ("Done.",))])
+    return Agent("asker", model=model, tools=[doing("act", [] if calls is None else calls, act)], **options), model
