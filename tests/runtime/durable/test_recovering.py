@@ -8,7 +8,7 @@ import anyio
 import pytest
 from tests.runtime.durable.faults import failing, faulty
 
-from procession.errors import InputError, StoreError
+from procession.errors import DefinitionError, InputError, StoreError
 from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
 from procession.storage.base import RunRow
@@ -176,3 +176,42 @@ async def test_what_waits_elsewhere_is_not_given_up_with_a_run_that_goes_on() ->
     assert (await runtime.restart("r")).status == "suspended"
     assert await runtime.cancel("r")
     assert given_up == ["r:asks"]
+
+
+async def test_a_run_that_is_deleted_meanwhile_hides_no_other() -> None:
+    """Where the last run of a page is deleted before the next page is read, all others are taken up, each once."""
+    done: list[int] = []
+
+    @step
+    async def note(ctx: StepContext[int]) -> int:
+        done.append(ctx.input)
+        return ctx.input
+
+    workflow = create_workflow("w", int).then(note).commit()
+
+    class Losing(InMemoryJournal):
+        """A store that loses a run after its first page."""
+
+        lost: str | None = None
+
+        async def runs(self, **options: Any) -> list[RunRow]:
+            """Return a page, and lose its last run once."""
+            page = await super().runs(**options)
+            if self.lost is None:
+                self.lost = page[-1].run_id
+                assert await self.delete(self.lost)
+            return page
+
+    store = Losing()
+    await left_alone(store, workflow, *[f"r{number}" for number in range(120)])
+    results = await known(store, workflow).recover()
+    assert len(results) == 119
+    assert store.lost not in {result.run_id for result in results}
+    assert len(done) == len(set(done)) == 119
+
+
+async def test_a_page_of_none_is_refused() -> None:
+    """A list on pages of no run, or of less, is a mistake, and not a list of all."""
+    for limit in (0, -1):
+        with pytest.raises(DefinitionError, match=f"limit={limit}"):
+            await Runtime().list(limit=limit)

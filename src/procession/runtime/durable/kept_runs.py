@@ -26,7 +26,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
 from procession.steps.step import SupportsStep
 from procession.storage.base import RunRow, RunStatus
-from procession.workflows.options import check_choice
+from procession.workflows.options import check_choice, check_count
 
 if TYPE_CHECKING:
     from procession.runtime.durable.journal import Journal
@@ -278,8 +278,9 @@ class KeptRuns(ABC):
 
         *since* and *until* are seconds since the epoch; *after* is the id of the last run of the page before.
 
-        Raises ``DefinitionError`` for a status that there is not.
+        Raises ``DefinitionError`` for a status that there is not, and a page of none; ``RunNotFound`` where *after* is gone.
         """
+        check_count("list()", "limit", limit)
         statuses = (status,) if isinstance(status, str) else status
         for each in statuses or ():
             check_choice("list()", "status", each, RunStatus)

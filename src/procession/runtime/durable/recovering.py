@@ -33,12 +33,18 @@ async def without_process(ledger: Ledger, is_known: Callable[[str], bool]) -> li
     """
     Return the ids of the runs that nobody holds, though they have not ended, and whose workflow is known; the oldest first.
     """
-    found: list[str] = []
+    found: dict[str, None] = {}
     last: str | None = None
-    while page := await ledger.store.runs(kind="workflow", status=_GOING_ON, after=last):
+    while True:
+        try:
+            page = await ledger.store.runs(kind="workflow", status=_GOING_ON, after=last)
+        except RunNotFound:  # the last of the page before was deleted meanwhile: begin again
+            last = None
+            continue
+        if not page:
+            return list(found)[::-1]
         last = page[-1].run_id
-        found += [row.run_id for row in page if not row.claimed and is_known(row.owner)]
-    return found[::-1]
+        found |= {row.run_id: None for row in page if not row.claimed and is_known(row.owner)}
 
 
 async def recover_runs(
