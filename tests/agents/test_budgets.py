@@ -69,6 +69,17 @@ async def test_an_agent_as_an_arm_counts_each_call_once() -> None:
     assert {id for _, id in calls} == {model.id}
 
 
+async def test_a_workflow_that_is_a_tool_counts_each_call_once() -> None:
+    """Its agents, and their guards, are told to the agent that calls it without being counted again."""
+    inner = Agent("inner", model=FakeModel("It was in 1905."), input_processors=[guard()])
+    history = create_workflow("history", str).then(inner).commit()
+    model = FakeModel([call_tool("workflow-history", {"input": "When?"}), "In 1905."])
+    calls: list[tuple[Usage, str]] = []
+    result = await talked(Agent("outer", model=model, tools=[history]), priced(calls))
+    assert result.output == {"outer": "In 1905.", "other": "No."}
+    assert [(usage.total_tokens, id) for usage, id in calls] == [(COST, model.id)] * 4
+
+
 async def test_an_agent_that_a_step_calls_counts() -> None:
     """``ctx.call`` runs inside of the step's budget."""
     parrot = Agent("parrot", model=FakeModel("Hello."), input_processors=[guard(times=2)])

@@ -144,8 +144,7 @@ class WorkflowRun:
         try:
             return await work
         finally:
-            outer.spend(scope.usage)
-            outer.guard_usage = outer.guard_usage + scope.guard_usage
+            outer.charge(scope.usage, scope.guard_usage)  # the budgets around it have counted each call
             for looked in scope.looked or ():
                 outer.note_look(*looked)
             outer.left_behind += scope.left_behind

@@ -41,13 +41,14 @@ class Count:
 
 class Calls(Count):
     """
-    What was counted one by one, for what is kept.
+    What was counted one by one, for what is kept of the run with this id.
     """
 
-    __slots__ = ("calls",)
+    __slots__ = ("calls", "run_id")
 
-    def __init__(self) -> None:
+    def __init__(self, run_id: str) -> None:
         super().__init__()
+        self.run_id = run_id
         self.calls: list[tuple[Usage | None, str, float]] = []
 
     def add(self, usage: Usage | None, model: str, money: float) -> None:

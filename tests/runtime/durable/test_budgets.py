@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import anyio.lowlevel
 import pytest
 from tests.runtime.durable.test_restart import Death, Dying
 
+from procession.errors import StepError
 from procession.messages.usage import Usage
 from procession.runtime.runtime import Runtime
 from procession.steps.budget import Budget
@@ -164,3 +166,35 @@ async def test_a_fork_begins_a_budget_anew_where_it_stands() -> None:
     assert (await kept.run(workflow, 6, run_id="r")).output == {}
     fails.clear()
     assert (await kept.fork("r", "greedy", workflow=workflow)).output == {"greedy": "done"}
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["passes", "fails"])
+async def test_what_a_called_step_has_used_counts_once_when_the_run_goes_on(fails: bool) -> None:
+    """It is not what the step that called it has used as well; where it fails and the caller goes on, it is the caller's."""
+
+    @step
+    async def uses(ctx: StepContext[int]) -> int:
+        ctx.spend(Usage(40, 0), model="m")
+        if fails:
+            raise ValueError("too late")
+        return ctx.input
+
+    @step
+    async def calls(ctx: StepContext[int]) -> int:
+        ctx.spend(Usage(5, 0), model="m")
+        with suppress(StepError):
+            await ctx.call(uses, ctx.input)
+        return ctx.input
+
+    counted: list[int] = []
+
+    def price(usage: Usage, model: str) -> float:
+        counted.append(usage.total_tokens)
+        return 0.0
+
+    workflow = create_workflow("w", int, budget=Budget(money=1, price=price)).then(calls).then(asks).commit()
+    rt = Runtime(InMemoryJournal())
+    assert (await rt.run(workflow, 0, run_id="r")).status == "suspended"
+    counted.clear()
+    assert (await rt.resume("r", 7, step="asks")).unwrap() == 7
+    assert sorted(counted) == [5, 40]

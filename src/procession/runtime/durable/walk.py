@@ -79,14 +79,21 @@ async def _leaf(node: Leaf, value: Any, run: RunState, path: str) -> Any:
 
 async def _counted(node: Leaf, run: RunState, record: Record, value: Any) -> Any:
     """
-    Run a step under a budget, and note what it uses, so that it counts where the run goes on.
+    Run a step under a budget, and note what it uses, so that it counts where the run goes on: in one record of the run,
+    that of the step itself and not of the one that has called it as well.
     """
     if run.spent is None:
         run.spent = {}
-    calls = run.spent[record.path] = Calls()
-    outer = METERS.set((*METERS.get(), calls))
+    calls = run.spent[record.path] = Calls(run.run_id)
+    around = METERS.get()
+    callers = [each for each in around if isinstance(each, Calls) and each.run_id == run.run_id]
+    outer = METERS.set((*(each for each in around if each not in callers), calls))
     try:
         return await perform(node, run, record, value)
+    except BaseException:
+        for each in callers:  # it has no record that counts, and the caller may go on
+            each.calls += calls.calls
+        raise
     finally:
         METERS.reset(outer)
 
