@@ -18,8 +18,10 @@ from procession.runtime.run import RunResult
 from procession.runtime.runtime import Runtime
 from procession.steps.budget import Budget
 from procession.steps.step import StepContext, step
+from procession.storage.memory import InMemoryJournal
 from procession.testing.fake_model import FakeModel
-from procession.testing.script import call_tool
+from procession.testing.script import call_tool, say
+from procession.tools.tool import Tool
 from procession.workflows.nodes import arm
 from procession.workflows.workflow import create_workflow
 
@@ -102,6 +104,28 @@ async def test_an_agent_is_stopped_by_the_call_that_goes_beyond() -> None:
     assert result.status == "blocked" and len(model.requests) == 2
     assert result.tripwire is not None
     assert result.tripwire.metadata["budget"]["used"] == 2 * COST
+
+
+@pytest.mark.parametrize("on_exceed", ["block", "skip", "fallback"])
+async def test_an_agent_that_uses_too_much_after_an_answer_ends_with_the_run(on_exceed: Any) -> None:
+    """Its run waits for nobody, whatever stands in its place."""
+    pays = Tool(name="pay", parameters={"type": "object"}, execute=lambda args, ctx: "paid", requires_approval=True)
+    script = [
+        call_tool("pay", id="c1"),
+        call_tool("pay", id="c2") + say("Wait.", usage=Usage(input_tokens=500)),
+        "Paid.",
+    ]
+    agent = Agent("clerk", model=FakeModel(script), tools=[pays])
+    more: dict[str, Any] = {"fallback": "Later."} if on_exceed == "fallback" else {}
+    workflow = create_workflow("desk", str).then(agent, budget=Budget(tokens=100, on_exceed=on_exceed, **more)).commit()
+    runtime = Runtime(InMemoryJournal())
+    assert (await runtime.run(workflow, "Pay.", run_id="r")).status == "suspended"
+    result = await runtime.resume("r", {"c1": {"approved": True}}, step="clerk")
+    assert (result.status, result.output) == {
+        "block": ("blocked", None), "skip": ("success", "Pay."), "fallback": ("success", "Later."),
+    }[on_exceed]  # fmt: skip
+    row = await runtime.store.row("r:clerk")
+    assert row is not None and (row.status, row.data) == ("cancelled", None)
 
 
 @pytest.mark.parametrize("way", ["generate", "stream"])

@@ -16,10 +16,10 @@ from procession.runtime.isolate import isolated
 from procession.runtime.meter import Meter
 from procession.runtime.observability.logging import log_stop
 from procession.runtime.records import Record
-from procession.runtime.state import RunState, Walk, is_within
+from procession.runtime.state import SPENT, RunState, Walk, is_within
 from procession.steps.event_loop import cancel_scope
 from procession.steps.own_task import OwnTask, leave
-from procession.steps.result import STOPS, Blocked, Cancelled, Stop
+from procession.steps.result import STOPS, Blocked, Cancelled, Stop, Suspended
 from procession.steps.spending import METERS
 from procession.workflows.plan import SKIPPED, Capped, Leaf, Spent
 
@@ -191,11 +191,24 @@ async def _note(node: Capped, value: Any, run: RunState, prefix: str, used: dict
         await run.journal.completed(run, spent, used)
 
 
+def _ask_no_more(node: Capped, run: RunState, prefix: str) -> None:
+    """
+    Record that steps in what has used up its budget wait no more for their answers.
+    """
+    path, instead = node.place(prefix)[0], node.marks(prefix)[1]
+    for record in run.records.values():
+        stop = record.stop
+        if isinstance(stop, Suspended) and is_within(record.path, path) and not is_within(record.path, instead):
+            record.stop = Cancelled(stop.path, SPENT)
+            record.status = record.stop.status
+
+
 async def _instead(node: Capped, value: Any, run: RunState, prefix: str, walk: Walk) -> Any:
     """
     Return what stands for the output of what has used up its budget.
     """
     path, inside = node.place(prefix)
+    _ask_no_more(node, run, prefix)
     record = run.records.get(path)
     if not node.whole and (record is None or record.node is not node):
         record = run.records[path] = Record(node, path, 0.0, value)

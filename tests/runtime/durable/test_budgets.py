@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 from tests.runtime.durable.test_restart import Death, Dying
 
-from procession.errors import StepError
+from procession.errors import RunAlreadyClaimed, StepError
 from procession.messages.usage import Usage
 from procession.runtime.runtime import Runtime
 from procession.steps.budget import Budget
@@ -198,3 +198,56 @@ async def test_what_a_called_step_has_used_counts_once_when_the_run_goes_on(fail
     counted.clear()
     assert (await rt.resume("r", 7, step="asks")).unwrap() == 7
     assert sorted(counted) == [5, 40]
+
+
+@STORES
+@pytest.mark.parametrize("way", ["skip", "value", "step"])
+async def test_nothing_is_asked_any_more_where_a_budget_is_used_up(store: type[JournalStore] | None, way: str) -> None:
+    """A step that waited inside of it waits no more, and the questions of others are as they were."""
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> int:
+        await ctx.suspend("go on?")
+        ctx.spend(Usage(500))
+        return 1
+
+    inner = create_workflow("inner", int).parallel([greedy, asks.clone("beside")]).commit()
+    if way == "skip":
+        budget = Budget(tokens=100, on_exceed="skip")
+    else:
+        budget = Budget(tokens=100, on_exceed="fallback", fallback=asks.clone("instead") if way == "step" else 7)
+    workflow = create_workflow("w", int).parallel([arm(inner, budget=budget), asks]).commit()
+    kept = runtime(store)
+    first = await kept.run(workflow, 6, run_id="r")
+    assert sorted(first.suspended) == ["asks", "inner/beside", "inner/greedy"]
+    open = ["asks", "inner/@fallback"] if way == "step" else ["asks"]
+    second = await kept.resume("r", True, step="inner/greedy", workflow=workflow)
+    assert sorted(second.suspended) == open
+    assert sorted(one.path for one in (await kept.get("r", workflow=workflow)).waiting) == open
+    with pytest.raises(RunAlreadyClaimed, match="waits for no answer any more"):
+        await kept.resume("r", True, step="inner/beside", workflow=workflow)
+    if way == "step":
+        third = await kept.resume("r", 7, step="inner/@fallback", workflow=workflow)
+        assert sorted(third.suspended) == ["asks"]
+    last = await kept.resume("r", 3, workflow=workflow)
+    assert last.output == ({"asks": 3} if way == "skip" else {"inner": 7, "asks": 3})
+    assert not last.suspended and last.steps["inner/beside"].status == "cancelled"
+
+
+async def test_nothing_is_asked_where_the_budget_of_a_run_is_used_up() -> None:
+    """Also where all of the run has it, and the fallback is what asks."""
+
+    @step
+    async def greedy(ctx: StepContext[int]) -> int:
+        await ctx.suspend("go on?")
+        ctx.spend(Usage(500))
+        return 1
+
+    budget = Budget(tokens=100, on_exceed="fallback", fallback=asks)
+    workflow = create_workflow("w", int, budget=budget).parallel([greedy, asks.clone("beside")]).commit()
+    kept = Runtime(InMemoryJournal())
+    await kept.run(workflow, 6, run_id="r")
+    second = await kept.resume("r", True, step="greedy", workflow=workflow)
+    assert list(second.suspended) == ["@workflow-fallback"]
+    last = await kept.resume("r", 3, workflow=workflow)
+    assert last.output == 3 and not last.suspended

@@ -14,7 +14,7 @@ from procession.runtime.durable.targets import leaf_at
 from procession.runtime.records import Records
 from procession.runtime.walk import plan_of
 from procession.storage.base import JournalStore
-from procession.workflows.plan import Leaf, Plan
+from procession.workflows.plan import Capped, Leaf, Plan
 
 __all__ = ["abandon_all", "delete_run"]
 
@@ -26,9 +26,12 @@ async def abandon_all(plan: Plan, run_id: str, records: Records, store: JournalS
     What cannot be ended, because it is held or a store fails, stays as it is: the run's own end stands.
     """
     for path, record in list(records.items()):
-        if record.stop is None:
+        node = record.node
+        if isinstance(node, Capped):  # something stands in its place, and not the output of its step
+            node = node.nodes[0]
+        elif record.stop is None:
             continue
-        leaf = leaf_at(plan, path) if isinstance(record.node, KeptNode) else record.node
+        leaf = leaf_at(plan, path) if isinstance(node, KeptNode) else node
         if isinstance(leaf, Leaf) and leaf.step.abandon is not None:
             with suppress(Exception):
                 await leaf.step.abandon(f"{run_id}:{path}", store)
