@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.agents.kit import COST, at, counted_tool
+from tests.agents.suspending import doing
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError
@@ -21,7 +22,6 @@ from procession.steps.step import StepContext, step
 from procession.storage.memory import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
-from procession.tools.tool import Tool
 from procession.workflows.nodes import arm
 from procession.workflows.workflow import create_workflow
 
@@ -109,8 +109,8 @@ async def test_an_agent_is_stopped_by_the_call_that_goes_beyond() -> None:
 @pytest.mark.parametrize("on_exceed", ["block", "skip", "fallback"])
 async def test_an_agent_that_uses_too_much_after_an_answer_ends_with_the_run(on_exceed: Any) -> None:
     """Its run waits for nobody, whatever stands in its place."""
-    pays = Tool(name="pay", parameters={"type": "object"}, execute=lambda args, ctx: "paid", requires_approval=True)
-    script = [
+    pays = doing("pay", [], requires_approval=True)
+    script: list[Any] = [
         call_tool("pay", id="c1"),
         call_tool("pay", id="c2") + say("Wait.", usage=Usage(input_tokens=500)),
         "Paid.",
