@@ -5,6 +5,7 @@ What has a budget is stopped once that is used up, alone, and what was used is c
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
@@ -249,6 +250,22 @@ async def test_a_thread_that_spends_too_much_is_told() -> None:
     assert result.output == {"quick": "quick"}
     await anyio.to_thread.run_sync(over.wait)
     assert raised[0].what == "tokens"
+
+
+async def test_a_thread_without_the_steps_context_variables_counts_too() -> None:
+    """A pool of threads knows nothing of the step that it works for, but the step's context does."""
+
+    @step(blocking=True)
+    def works(ctx: StepContext[Any]) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(ctx.spend, Usage(30)).result()
+            pool.submit(ctx.spend, Usage(30)).result()
+        return "done"
+
+    for limit, output in ((60, "done"), (59, "other")):
+        budget = Budget(tokens=limit, on_exceed="fallback", fallback="other")
+        result = await run(both(budget, works))
+        assert result.output == {"works": output, "quick": "quick"}
 
 
 async def test_then_and_foreach_have_budgets_too() -> None:

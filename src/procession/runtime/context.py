@@ -13,13 +13,13 @@ from procession.messages.chunks import Chunk
 from procession.messages.usage import Usage
 from procession.runtime.meter import refuse_spent
 from procession.runtime.records import Record
-from procession.runtime.state import RunState
+from procession.runtime.state import RunState, is_within
 from procession.steps.request_context import RequestContext
 from procession.steps.result import Bailed, BailScope, Cancelled, Failed, Stop, Suspended
 from procession.steps.schema import schema_of
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Bail, CancelRun, Suspend, signal_of
-from procession.steps.spending import report
+from procession.steps.spending import METERS, Count, report
 from procession.steps.step import SupportsStep
 from procession.workflows.options import check_choice
 from procession.workflows.plan import Leaf
@@ -244,10 +244,19 @@ class Context:
         Raises ``BudgetExceeded`` where a budget around the step is used up by now: the step is being stopped;
         ``InputError`` for less than nothing.
         """
-        report(usage, model, money)
-        if usage is not None:
-            self._run.scope.charge(usage)
-        refuse_spent()
+        run, path, begun = self._run, self.record.path, None
+        if run.caps and not METERS.get():  # perhaps a thread that was begun without the step's context variables
+            meters: tuple[Count, ...] = tuple(each for each in run.caps if is_within(path, each.path))
+            calls = run.spent.get(path) if run.spent is not None else None
+            begun = METERS.set((*meters, calls) if calls is not None else meters)
+        try:
+            report(usage, model, money)
+            if usage is not None:
+                run.scope.charge(usage)
+            refuse_spent()
+        finally:
+            if begun is not None:
+                METERS.reset(begun)
 
     @property
     def idempotency_key(self) -> str:
