@@ -60,6 +60,10 @@ class KeepingStore(PatchingStore):
             stayed.append(was)
             if message is not base._items[was] or self._flags[at] != base._flags[was]:
                 rewritten.append(rewriting(base._items[was], message, self._flags[at]))
+        if self._log is not None and len(rewritten) > 1:
+            # In the order in which they were changed first: of several conflicts a merge names the one that comes first.
+            place = {message_id: number for number, message_id in enumerate(self._log)}
+            rewritten.sort(key=lambda one: place.get(one.id, len(place)))
         return Changes(
             tuple(theirs),
             tuple(rewritten),
