@@ -336,3 +336,8 @@ def test_what_is_needed_cannot_be_skipped() -> None:
         create_workflow("w").do_until(arm(quick, budget=Budget(tokens=1, on_exceed="skip")), lambda v: True)  # type: ignore[arg-type]
     with pytest.raises(DefinitionError, match="Budget"):
         create_workflow("w").then(quick, budget=5)  # type: ignore[call-overload]
+
+
+def test_a_limit_may_be_any_whole_number() -> None:
+    """A limit of tokens that no float can say is a limit like any other."""
+    assert Budget(tokens=10**400).limits == {"tokens": 10**400}

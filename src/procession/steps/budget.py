@@ -67,7 +67,8 @@ class Budget(Value):
             raise DefinitionError("a budget has no limit", hint="give it seconds=, tokens= or money=")
         for name, limit in self.limits.items():
             fits: Any = int if name == "tokens" else int | float
-            if isinstance(limit, bool) or not isinstance(limit, fits) or not math.isfinite(limit) or limit <= 0:
+            # Compared, not converted: a whole number may be one that no float can say.
+            if isinstance(limit, bool) or not isinstance(limit, fits) or not 0 < limit < math.inf:
                 kind = "a whole number" if name == "tokens" else "a number"
                 raise DefinitionError(f"a budget has {name}={limit!r}", hint=f"it is {kind}, more than 0")
         if self.on_exceed not in get_args(OnExceed):
