@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.corpora.__main__ import main
+from bench.guards.__main__ import main
 
 CORPORA: dict[str, list[dict[str, Any]]] = {
     "pii": [

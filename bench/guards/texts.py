@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from bench.corpora.items import Item, Place, places
-from bench.corpora.scores import Score
+from bench.guards.items import Item, Place, places
+from bench.guards.scores import Score
 from procession.messages.text.spans import Span, covers
 from procession.processors.detect.injection import InjectionRules
 from procession.processors.detect.language import FastLanguage, same_language

@@ -199,11 +199,3 @@ def benches() -> list[Bench]:
         _beside("beside_pass", PASSING, None),
         _beside("beside_block", BLOCKING, BLOCKER),
     ]
-
-
-if __name__ == "__main__":  # python -m bench.guards DIR: not how fast, but how well they guard
-    import sys
-
-    from bench.corpora.__main__ import main
-
-    sys.exit(main())

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.corpora.items import Item
+from bench.guards.items import Item
 from procession.messages.chunks import TextDelta, TextEnd
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import OutputStreamContext

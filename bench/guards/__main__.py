@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.corpora import texts
-from bench.corpora.items import files_in, read_items
-from bench.corpora.scores import Score
-from bench.corpora.streams import StreamScore, measure_streams
+from bench.guards import texts
+from bench.guards.items import files_in, read_items
+from bench.guards.scores import Score
+from bench.guards.streams import StreamScore, measure_streams
 
 __all__ = ["main"]
 
@@ -113,7 +113,7 @@ def _as_json(guard: str, score: Score | StreamScore) -> dict[str, Any]:
 
 
 def _total(score: Score) -> Any:
-    from bench.corpora.scores import Count
+    from bench.guards.scores import Count
 
     counts = list(score.tiers.values())
     return Count(sum(one.right for one in counts), sum(one.missed for one in counts), sum(one.wrong for one in counts))

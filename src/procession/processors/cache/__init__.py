@@ -1,0 +1,3 @@
+"""
+Answers from before.
+"""
