@@ -7,26 +7,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from bench.guards import texts
-from bench.guards.items import files_in, read_items
+from bench.guards.measure import figures_of
 from bench.guards.scores import Score
-from bench.guards.streams import StreamScore, measure_streams
+from bench.guards.streams import StreamScore
 
 __all__ = ["main"]
-
-_MEASURES: Mapping[str, Callable[[Any], Any]] = {
-    "pii": texts.measure_pii,
-    "secrets": texts.measure_secrets,
-    "injection": texts.measure_injection,
-    "language": texts.measure_language,
-    "unicode": texts.measure_unicode,
-    "streams": measure_streams,
-    "inbox": texts.measure_inbox,
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,19 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not options.path.exists():
         parser.error(f"there is no {options.path}")
-    found = files_in(options.path)
-    if not found:
+    figures = figures_of(options.path, partial(_show, quiet=options.quiet))
+    if not figures:
         parser.error(f"{options.path} has no labelled corpus")
-    figures: dict[str, Any] = {"speed": {}}
-    for kind, file in found:
-        measured = _MEASURES[kind](read_items(file))
-        scores: dict[str, Score | StreamScore] = measured if kind == "inbox" else {kind: measured}
-        for guard, score in scores.items():
-            name = guard if file.stem == guard else f"{file.stem}.{guard}" if kind == "inbox" else file.stem
-            _show(file, guard, score, quiet=options.quiet)
-            figures[name] = _as_json(guard, score)
-            if isinstance(score, Score):
-                figures["speed"][name] = round(score.us_per_kb, 1)
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     return 0
@@ -84,39 +63,6 @@ def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) ->
         for fault in score.faults:
             print(f"    {fault}")
     print()
-
-
-def _as_json(guard: str, score: Score | StreamScore) -> dict[str, Any]:
-    if isinstance(score, StreamScore):
-        return {"leaks": score.leaks, "wrong": score.wrong, "items": score.items, "skipped": score.skipped}
-    if guard == "unicode":
-        total = [one.precision for one in (_total(score),)]
-        return {"accuracy": round(total[0], 4), "items": score.items}
-    out: dict[str, Any] = {}
-    for tier, count in sorted(score.tiers.items()):
-        if guard == "language":
-            out[tier] = {"accuracy": round(count.precision, 4), "items": count.right + count.wrong}
-        elif guard == "injection":
-            harmless = count.wrong + count.clean
-            out[tier] = {
-                **count.as_json(),
-                "false_positive_rate": round(count.wrong / harmless, 4) if harmless else 0.0,
-            }
-        else:
-            out[tier] = {
-                **count.as_json(),
-                "by_type": {
-                    type: one.as_json() for type, one in sorted(score.types[tier].items()) if type != "nothing"
-                },
-            }
-    return out
-
-
-def _total(score: Score) -> Any:
-    from bench.guards.scores import Count
-
-    counts = list(score.tiers.values())
-    return Count(sum(one.right for one in counts), sum(one.missed for one in counts), sum(one.wrong for one in counts))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,13 @@ class Count:
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
+    def take(self, other: Count) -> None:
+        """
+        Add *other* to it.
+        """
+        for name in ("right", "missed", "wrong", "clean", "left"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def as_json(self) -> dict[str, Any]:
         """
         Return the figures.
@@ -78,6 +85,18 @@ class Score:
             setattr(count, what, getattr(count, what) + 1)
         if what in ("missed", "wrong", "left"):
             self.faults.append(f"{item_id} {tier} {what} {type}{f' ({note})' if note else ''}")
+
+    def together(self) -> Score:
+        """
+        Return the same with all tiers as one, called ``all``.
+        """
+        whole = Score(self.items, self.seconds, self.size, faults=self.faults)
+        for count in self.tiers.values():
+            whole.tiers["all"].take(count)
+        for types in self.types.values():
+            for type, count in types.items():
+                whole.types["all"][type].take(count)
+        return whole
 
     @property
     def us_per_kb(self) -> float:
