@@ -8,13 +8,15 @@ for what they miss.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from procession.messages.text.decode import View, views
 from procession.messages.text.patterns import Rule
-from procession.messages.text.scan import find_spans
+from procession.messages.text.scan import BUDGET
+from procession.messages.text.sieve import Sieve
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
 from procession.processors.detect.injection_rules import INJECTION_RULES
@@ -31,6 +33,13 @@ _HIDDEN = frozenset(
     {"leet", "spaced", "reversed", "joined", "base64", "hex", "percent", "entities", "escapes", "tags", "confusables"}
 )
 _HIDDEN_SCORE = 0.4
+_PIECE = 6000
+"""Characters that are read at once: signs that stand further apart do not add up."""
+_OVERLAP = 500
+"""Characters that two pieces have in common."""
+_LONGEST_WORD = 20_000
+"""A longer run without a blank is cut."""
+_BLANK = re.compile(r"\s")
 _STRONG = 0.5
 _MENTIONED = 0.3
 """What is left of a sign that is only mentioned: quoted as what somebody says, or as an example."""
@@ -86,8 +95,9 @@ class InjectionRules:
     """
 
     def __init__(self, types: Sequence[str] = INJECTION_TYPES, *, rules: Sequence[Rule] = ()) -> None:
-        self._rules = [rule for rule in (*rules, *INJECTION_RULES) if rule.type in types]
-        self._all_rules = [*self._rules, *(rule for rule in OTHER_SCRIPTS if rule.type in types)]
+        latin = [rule for rule in (*rules, *INJECTION_RULES) if rule.type in types]
+        self._latin = Sieve(latin)
+        self._all = Sieve([*latin, *(rule for rule in OTHER_SCRIPTS if rule.type in types)])
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
         """
@@ -97,36 +107,33 @@ class InjectionRules:
 
     def find(self, text: str) -> Verdict:
         """
-        Judge *text*.
+        Judge *text*.  A long one is read in pieces that overlap, and is as bad as its worst piece.
+
+        Raises ``TimeoutError`` where the time is up before all of it was read, and nothing was found by then.
         """
-        best: dict[str, Span] = {}
-        spans: list[Span] = []
-        hidden: set[str] = set()
-        for span, view in self._signs(text):
-            spans.append(span)
-            group = _group(span.rule)
-            if group not in best or span.score > best[group].score:
-                best[group] = span
-            if span.score >= _STRONG:
-                hidden.update(_HIDDEN.intersection(view.made))
-        if not best:
-            return CLEAN
-        harmless = 1.0
-        for span in best.values():
-            harmless *= 1 - span.score
-        if hidden:
-            harmless *= 1 - _HIDDEN_SCORE
-        total = round(1 - harmless, 3)
-        types = dict.fromkeys(span.type for span in sorted(best.values(), key=lambda span: -span.score))
-        made = f" Hidden by: {', '.join(sorted(hidden))}." if hidden else ""
-        return Verdict(dict.fromkeys(types, total), tuple(spans), f"Signs: {', '.join(sorted(best))}.{made}")
+        if len(text) <= _PIECE:
+            return _verdict(self._signs(text))
+        deadline = time.monotonic() + BUDGET
+        worst, spans = CLEAN, dict[tuple[int, int, str], Span]()
+        for start, end in _pieces(text):
+            if time.monotonic() > deadline:
+                if worst is CLEAN:
+                    raise TimeoutError(f"the rules of prompt injection had read {start} of {len(text)} characters")
+                break
+            verdict = _verdict(self._signs(text[start:end]))
+            if verdict.score > worst.score:
+                worst = verdict
+            for span in verdict.spans:
+                moved = span.moved(start)
+                spans.setdefault((moved.start, moved.end, moved.rule), moved)
+        return worst.replace(spans=tuple(spans.values())) if spans else CLEAN
 
     def _signs(self, text: str) -> Iterator[tuple[Span, View]]:
         seen: set[tuple[int, int, str]] = set()
         for view in views(text):
             quoted: list[tuple[int, int]] | None = None
-            rules = self._rules if view.text.isascii() else self._all_rules
-            for span in find_spans(rules, view.text):
+            sieve = self._latin if view.text.isascii() else self._all
+            for span in sieve.find(view.text):
                 if quoted is None:
                     quoted = [quote.span() for quote in _QUOTED.finditer(view.text)]
                 score = span.score * (_MENTIONED if _is_mentioned(view.text, span, quoted) else 1.0)
@@ -134,6 +141,52 @@ class InjectionRules:
                 if (*place, span.rule) not in seen:
                     seen.add((*place, span.rule))
                     yield Span(*place, span.type, span.rule, round(score, 3)), view
+
+
+def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
+    """
+    Add up *signs*: the score is the chance that not all of them are harmless.
+    """
+    best: dict[str, Span] = {}
+    spans: list[Span] = []
+    hidden: set[str] = set()
+    for span, view in signs:
+        spans.append(span)
+        group = _group(span.rule)
+        if group not in best or span.score > best[group].score:
+            best[group] = span
+        if span.score >= _STRONG:
+            hidden.update(_HIDDEN.intersection(view.made))
+    if not best:
+        return CLEAN
+    harmless = 1.0
+    for span in best.values():
+        harmless *= 1 - span.score
+    if hidden:
+        harmless *= 1 - _HIDDEN_SCORE
+    total = round(1 - harmless, 3)
+    types = dict.fromkeys(span.type for span in sorted(best.values(), key=lambda span: -span.score))
+    made = f" Hidden by: {', '.join(sorted(hidden))}." if hidden else ""
+    return Verdict(dict.fromkeys(types, total), tuple(spans), f"Signs: {', '.join(sorted(best))}.{made}")
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """
+    Yield where the pieces of a long text begin and end: at blanks, so that no word and no code is cut.
+    """
+    start, size = 0, len(text)
+    while True:
+        end = _blank_from(text, min(start + _PIECE, size))
+        yield start, end
+        if end >= size:
+            return
+        start = max(_blank_from(text, end - _OVERLAP, end), start + 1)
+
+
+def _blank_from(text: str, place: int, last: int | None = None) -> int:
+    last = min(place + _LONGEST_WORD, len(text)) if last is None else last
+    blank = _BLANK.search(text, place, last)
+    return blank.start() if blank is not None else last
 
 
 def _is_mentioned(text: str, span: Span, quotes: Sequence[tuple[int, int]]) -> bool:
