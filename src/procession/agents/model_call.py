@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import AsyncGeneratorType
 from typing import Any
 
@@ -19,6 +20,7 @@ from procession.agents.state import Attempt, LoopState
 from procession.agents.structured.escapes import plain_escapes
 from procession.agents.structured.prompt import with_wish
 from procession.agents.structured.run import StructuredRun
+from procession.agents.timed_answer import timed_answer
 from procession.agents.told_calls import ToldCalls
 from procession.errors import ModelError
 from procession.messages.chunks import (
@@ -80,7 +82,10 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
                 stream = _readable(state.structured, stream, state)
             whole = False
             try:
-                whole = await _answer(state, attempt, stream, keep)
+                if state.chain is not None and state.chain.has_clock and state.settings.streaming:
+                    whole = await timed_answer(state, attempt, stream, partial(_answer, keep=keep))
+                else:
+                    whole = await _answer(state, attempt, stream, keep)
             finally:
                 if not (whole and type(stream) is AsyncGeneratorType):  # a generator that came to its end is closed
                     await _close(stream)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from anyio import current_time
+
 from procession.messages.chunks import (
     Chunk,
     DataChunk,
@@ -38,6 +40,7 @@ from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream_items import ProcessorItem, run_items
 from procession.processors.stream_plan import StreamPlan
 from procession.processors.text_guard import TextGuard
+from procession.processors.timed_item import TimedItem
 from procession.steps.scope import RequestScope
 
 __all__ = ["StreamChain"]
@@ -76,6 +79,11 @@ class StreamChain(BlockOrder):
         """``await push(chunk, sender)``: the sender of a ``data-*`` chunk does not receive it (D18)."""
         self._nested: NestedStreams | None = None
         """The streams of agents that tools run, once there was one."""
+        self._clocks = [
+            (index, item) for index, item in enumerate(self.items) if isinstance(item, TimedItem) and item.has_clock
+        ]
+        self.has_clock = bool(self._clocks)
+        """Whether text may go on while no chunk comes (``due``, ``let_go``)."""
 
     def begin(self, *, step_number: int, steps: Sequence[Any], retry_count: int, turn: int | None = None) -> None:
         """
@@ -162,6 +170,24 @@ class StreamChain(BlockOrder):
         if end is not None:
             _add(out, await self._push(end))
         await self._end_all(None, out)
+        return out
+
+    def due(self) -> float:
+        """
+        Return when held text is to go on although no chunk comes, on the event loop's clock; infinity for never.
+        """
+        return min(item.due() for _, item in self._clocks)
+
+    async def let_go(self) -> list[Chunk]:
+        """
+        Return what comes out of the text whose time is up.
+        """
+        now = current_time()
+        out: list[Chunk] = []
+        for index, item in self._clocks:
+            if item.due() <= now:
+                for held in await item.release(None):
+                    await run_items(self.items, index + 1, held, out, None)
         return out
 
     async def _push_directly(self, chunk: Chunk, sender: str | None = None) -> Pushed:

@@ -19,6 +19,7 @@ from procession.processors.stream_fork import ForkItem
 from procession.processors.stream_items import Item, ProcessorItem
 from procession.processors.stream_map import MapItem
 from procession.processors.text_guard import TextGuard
+from procession.processors.timed_item import TimedItem, has_clock, is_timed
 from procession.steps.budget import Budget
 from procession.steps.scope import RequestScope
 from procession.workflows.nodes import BranchNode, MapNode, Node, ParallelNode, Pick, StepNode
@@ -105,7 +106,8 @@ def _step(node: StepNode, path: str = "") -> list[Make]:
 
 def _processor(owner: Any, path: str) -> Make:
     caller = HookCaller(owner)
-    return lambda payload, scope: ProcessorItem(caller, payload, scope, path)
+    item = TimedItem if is_timed(owner) else ProcessorItem
+    return lambda payload, scope: item(caller, payload, scope, path)
 
 
 def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
@@ -135,6 +137,7 @@ def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None, path: str) ->
     )
     if node.merge == "chain" and chosen is None and isinstance(node, ParallelNode):
         return [make for arm, _ in arms for make in _step(arm, path)]
+    _refuse_clocks(node, [arm for arm, _ in arms])
     guards: list[Any] = []
     if chosen is None and isinstance(node, ParallelNode):
         alone = {arm.id: _only_guards(arm) for arm, _ in arms}
@@ -149,6 +152,18 @@ def _fork(node: ParallelNode | BranchNode, chosen: MapNode | None, path: str) ->
         group = guards[0] if len(guards) == 1 else GuardGroup(guards)
         makers.append(_processor(group, f"{path}processor:{group.id}"))
     return makers
+
+
+def _refuse_clocks(node: ParallelNode | BranchNode, arms: list[StepNode]) -> None:
+    """
+    Refuse an arm that would let go of text while no chunk passes: there would be nothing to merge it with.
+    """
+    found = [owner.id for arm in arms if _step(arm) for owner in owners([arm.step]) if has_clock(owner)]
+    if found:
+        raise ProcessorDefinitionError(
+            f"{found[0]!r} in {node.id!r} lets go of streamed text by the clock",
+            hint="put it before or behind the branches, or give it no max_wait_time",
+        )
 
 
 def _only_guards(node: StepNode) -> list[TextGuard]:
