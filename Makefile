@@ -11,7 +11,7 @@ ARGS :=
 bin := .venv/bin
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test wire slow pictures check lint types bench examples clean
+.PHONY: help install demo test wire slow pictures services check lint types bench examples clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -37,6 +37,9 @@ slow: .venv/installed-tiny ## the tests with a real, tiny model on this machine 
 
 pictures: .venv/installed-test ## the drawings, read by Graphviz (apt-get install graphviz)
 	$(bin)/python -m pytest tests/workflows/render -m slow $(ARGS)
+
+services: .venv/installed-dev ## the tests with a server beside Python: Redis (apt-get install redis-server)
+	$(bin)/python -m pytest tests/storage -m service $(ARGS)
 
 check: .venv/installed-mock lint types test ## lint, both type checkers, import contracts, tests: what CI runs
 

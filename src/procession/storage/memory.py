@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.storage.base import Thread
+from procession.storage.memory_cache import InMemoryCacheStore
 from procession.storage.memory_journal import InMemoryJournal
 
-__all__ = ["InMemoryJournal", "InMemoryThreadStore"]
+__all__ = ["InMemoryCacheStore", "InMemoryJournal", "InMemoryThreadStore"]
 
 
 class InMemoryThreadStore:

@@ -78,8 +78,12 @@ class Connection:
     who uses it: threads wait for it, an event loop never does.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, synchronous: Synchronous = "normal") -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, synchronous: Synchronous = "normal", tables: Sequence[str] = ()
+    ) -> None:
         self.path = os.fspath(path)
+        self._tables = tables
+        """Statements that make further tables where there are none."""
         self.synchronous: Synchronous = synchronous
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
@@ -235,7 +239,7 @@ class Connection:
             made.execute(f"PRAGMA synchronous = {self.synchronous}")
             made.execute("PRAGMA secure_delete = ON")
             made.execute("PRAGMA wal_autocheckpoint = 0")
-            prepare_tables(made, self.path)
+            prepare_tables(made, self.path, self._tables)
             made.execute("PRAGMA busy_timeout = 0")
         except BaseException:
             made.close()

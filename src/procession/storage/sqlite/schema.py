@@ -4,6 +4,7 @@ The tables of a file: their version, and how a file of an earlier one becomes on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from procession.errors import StoreError
@@ -58,9 +59,12 @@ _FROM_1 = (
 )
 
 
-def prepare_tables(made: sqlite3.Connection, path: str) -> None:
+def prepare_tables(made: sqlite3.Connection, path: str, more: Sequence[str] = ()) -> None:
     """
     Make the tables where there are none, or make those of an earlier version into these: all or nothing.
+
+    *more* are statements for tables of a store of its own, which are there only in files that it uses: the version of a
+    file says nothing of them, so that they can be made in any.
 
     Raises ``StoreError`` for a file of a later version, which is left as it is.
     """
@@ -82,6 +86,8 @@ def prepare_tables(made: sqlite3.Connection, path: str) -> None:
                 f"and this one knows {VERSION}",
                 hint="update procession, or use another file",
             )
+        for table in more:
+            made.execute(table)
         made.execute("COMMIT")
     except BaseException:
         if made.in_transaction:

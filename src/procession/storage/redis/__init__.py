@@ -1,0 +1,3 @@
+"""
+What is kept in Redis.
+"""
