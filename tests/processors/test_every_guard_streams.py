@@ -96,6 +96,8 @@ def _all() -> Iterator[tuple[str, Processor]]:
         yield f"pii redact {method}", PIIDetector(redaction=method)
     for strategy in ("block", "redact", "filter", "warn"):
         yield f"pii asking {strategy}", PIIDetector(strategy=strategy, detector=Names())  # type: ignore[arg-type]
+        by_sentence = PIIDetector(strategy=strategy, detector=Names(), stream_by="sentence")  # type: ignore[arg-type]
+        yield f"pii asking by sentence {strategy}", by_sentence
     for strategy, guard in _strategies(RegexFilter, rules=RULES):
         yield f"regex {strategy}", guard
     yield "regex redact tight", RegexFilter(rules=RULES, strategy="redact", stream_carryover_size=1)

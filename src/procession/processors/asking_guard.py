@@ -1,18 +1,21 @@
 """
 AskingGuard: a text guard that may ask a detector which has to be awaited, such as a model.
 
-Without one it is a plain text guard.  With one its hooks are awaited, a streamed block is held to its end, and each
-text is judged once in a request: verdicts are kept by what the text says.
+Without one it is a plain text guard.  With one its hooks are awaited, a streamed block is held to its end or judged
+sentence by sentence, and each text is judged once in a request: verdicts are kept by what the text says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
+from procession.errors import ProcessorDefinitionError
 from procession.messages.chunks import Chunk, TextDelta, ToolCall
 from procession.messages.message import Message
+from procession.messages.text.sentences import Sentences
 from procession.messages.text.spans import Region, resolve
 from procession.processors.beside import watch_beside
 from procession.processors.context import HookContext
@@ -25,14 +28,23 @@ from procession.processors.contexts import (
 )
 from procession.processors.detect.detector import Detector, Verdict, verdict_by
 from procession.processors.guarded_strings import call_texts, guarded_call
-from procession.processors.hold_back import pieces_of
+from procession.processors.hold_back import StreamedText, pieces_of
+from procession.processors.hooks import Hook
 from procession.processors.nested_values import guarded_chunk, texts_beside
+from procession.processors.options import whole_number
+from procession.processors.segmented_guard import SegmentedText, judged_end, judged_piece, seams_were_judged
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
-from procession.processors.time_limit import within
+from procession.processors.text_places import Place
+from procession.processors.time_limit import limits_itself, within
 
-__all__ = ["AskingGuard"]
+__all__ = ["AskingGuard", "StreamBy"]
+
+StreamBy: TypeAlias = Literal["block", "sentence"] | int
+"""How a streamed answer is judged: block by block, sentence by sentence, or so many characters at a time."""
+_SMALLEST = 40
+"""Shorter stretches are refused: that would be a question for every few words."""
 
 MODEL_TIMEOUT = 30.0
 """Seconds that a hook which asks a model may take, unless the guard says otherwise (D17)."""
@@ -44,9 +56,35 @@ _SHORTEST = 8
 class AskingGuard(TextGuard):
     """
     A text guard with an optional detector that is awaited.  A subclass says in ``judged`` what its verdict means.
+
+    *stream_by* says how a streamed answer is judged, under the strategies that block or change text:
+
+    * ``"block"``: each block is held to its end and is one question.  The default: the detector sees all there is.
+    * ``"sentence"``: a sentence is held until it ends and was judged, short ones together until they have 80
+      characters; after 1000 characters one ends in any case.
+    * a number: the same with stretches of so many characters, at least 40, cut at white space.
+
+    Each stretch is judged with the last *context* characters that were sent on before it, so that what spans two of
+    them is found, with the second: the first has been shown by then.  What the guard's rules find, as opposed to the
+    detector, is held back whole as ever.  ``filter`` drops whole blocks and holds each to its end; a guard that changes
+    nothing holds nothing back and asks once per block.
+
+    Other *options* are those of ``TextGuard``.  Raises ``ProcessorDefinitionError`` for options that mean nothing.
     """
 
     detector: Detector | None = None
+    stream_by: StreamBy = "block"
+    context: int = 200
+
+    def __init__(self, *, stream_by: StreamBy | None = None, context: int | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        name = type(self).__name__
+        if stream_by is not None:
+            self.stream_by = _checked_size(name, stream_by)
+        if context is not None:
+            self.context = whole_number(name, "context", context, least=0)
+        self.by_segments = self.stream_by != "block" and not self.passes and self.strategy != "filter"
+        """Whether a streamed block is judged piece by piece."""
 
     def use(self, detector: Detector | None) -> None:
         """
@@ -68,8 +106,11 @@ class AskingGuard(TextGuard):
                 setattr(self, name, method)
         if self.process_output_stream is not None:
             gather = self._gather_and_ask if self.scan_tool_args else self._gather
-            setattr(self, "process_output_stream", gather)  # noqa: B010
-            setattr(self, "flush_output_stream", self._flush_slowly)  # noqa: B010
+            stream, flush = (
+                (self._piece_by_piece, self._flush_pieces) if self.by_segments else (gather, self._flush_slowly)
+            )
+            setattr(self, "process_output_stream", stream)  # noqa: B010
+            setattr(self, "flush_output_stream", flush)  # noqa: B010
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
         """
@@ -109,8 +150,22 @@ class AskingGuard(TextGuard):
     async def _look_at_all(self, ctx: HookContext[Any], messages: Iterable[Message]) -> None:
         for message in messages:
             texts = self.texts_of(ctx, message)
-            found = {text: await self.regions_in(ctx, text) for text in texts.values()}
+            known = self._known(ctx, texts)
+            found = {
+                text: self.regions(text) if text in known else await self.regions_in(ctx, text)
+                for text in texts.values()
+            }
             self.look_at(ctx, message, texts, found.__getitem__)
+
+    def _known(self, ctx: HookContext[Any], texts: Mapping[Place, str]) -> set[str]:
+        """
+        Return those of *texts* that the detector has seen in a stream: joined of blocks that were judged each with the
+        end of the one before it.
+        """
+        if not self.by_segments or ctx.hook is not Hook.OUTPUT_RESULT or not seams_were_judged(ctx.state):
+            return set()
+        units = Counter(place.unit for place in texts)
+        return {text for place, text in texts.items() if place.is_joined and units[place.unit] == 1}
 
     async def _look_into_all(self, ctx: ToolResultContext) -> dict[str, Any] | None:
         found: dict[str, list[Region]] = {}
@@ -128,6 +183,45 @@ class AskingGuard(TextGuard):
             return await look(ctx)
         watch_beside(ctx, look, self.timeout)
         return None
+
+    def new_segments(self) -> SegmentedText:
+        """
+        Return what is kept for a new block of streamed text that is judged piece by piece.
+        """
+        has_rules = bool(self.rules) or type(self).find is not TextGuard.find
+        ruled = self.new_block() if has_rules else StreamedText(())
+        if isinstance(self.stream_by, int):
+            return SegmentedText(ruled, Sentences(least=1, greatest=self.stream_by, ends=False))
+        return SegmentedText(ruled, Sentences())
+
+    @limits_itself
+    async def _piece_by_piece(self, ctx: OutputStreamContext) -> Chunk | None:
+        chunk = ctx.chunk
+        if type(chunk) is TextDelta:
+            return await judged_piece(self, ctx, chunk)
+        if not self.scan_tool_args:
+            return chunk
+        if not isinstance(chunk, ToolCall):
+            return guarded_call(self, ctx, chunk, self.regions)
+        return cast("Chunk | None", await within(self.timeout, ctx, partial(self.call_looked_at, ctx)))
+
+    async def _flush_pieces(self, ctx: OutputStreamContext) -> list[Chunk]:
+        return await judged_end(self, ctx)
+
+    def unchecked_output_stream(self, ctx: OutputStreamContext, chunk: TextDelta | None) -> list[Chunk]:
+        """
+        As every guard does; what its rules have found by now stays hidden.
+        """
+        if not self.asks or self.passes:
+            return super().unchecked_output_stream(ctx, chunk)
+        [(id, block)] = TextBlocks[Any].of(ctx, self.new_segments).given_up(None if chunk is None else chunk.id)
+        if isinstance(block, SegmentedText):
+            text = block.let_go() + block.unjudged() + self.joined(block.ruled.unread())
+        else:
+            text = "".join(block)
+            found = self.regions(text)
+            text = "" if found and self.strategy == "filter" else self.joined(pieces_of(text, found))
+        return [TextDelta(text, id)] if text else []
 
     def _gather(self, ctx: OutputStreamContext) -> Chunk | None:
         chunk = ctx.chunk
@@ -202,3 +296,12 @@ class AskingGuard(TextGuard):
                 text = "" if self.strategy == "filter" else self.joined(pieces_of(text, more))
         self.note_text(ctx.state, text)
         return text
+
+
+def _checked_size(name: str, value: Any) -> Any:
+    if value in ("block", "sentence") or (isinstance(value, int) and value >= _SMALLEST and value is not True):
+        return value
+    raise ProcessorDefinitionError(
+        f"{name} has stream_by={value!r}",
+        hint=f"it is 'block', 'sentence', or how many characters are judged at a time, at least {_SMALLEST}",
+    )

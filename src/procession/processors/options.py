@@ -9,7 +9,7 @@ from typing import Any
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["one_of", "share", "some_of"]
+__all__ = ["one_of", "share", "some_of", "whole_number"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -40,3 +40,13 @@ def share(name: str, option: str, value: Any) -> float:
     if isinstance(value, (int, float)) and 0 <= value <= 1:
         return value
     raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="it is between 0 and 1")
+
+
+def whole_number(name: str, option: str, value: Any, *, least: int = 1) -> int:
+    """
+    Return *value*, the *option* of the class *name*, if it is a whole number of at *least* that; raises
+    ``ProcessorDefinitionError`` if not.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint=f"it is a whole number, at least {least}")

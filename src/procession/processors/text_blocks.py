@@ -23,7 +23,7 @@ class TextBlocks(Generic[B]):
     end it: a reader joins the pieces, so what is in them must be looked at as one.  They pass what is held back.
     """
 
-    __slots__ = ("_make", "_open", "before", "ended")
+    __slots__ = ("_make", "_open", "before", "ended", "tail")
 
     def __init__(self, make: Callable[[], B]) -> None:
         self._make = make
@@ -32,6 +32,15 @@ class TextBlocks(Generic[B]):
         """What ended last, for who has to give it back."""
         self.before: Sequence[Chunk] = ()
         """What a verdict leaves to those behind: the text before the match."""
+        self.tail = ""
+        """The end of the block of this step that ended last, as the reader has it, for who looks across two blocks."""
+
+    @property
+    def are_open(self) -> bool:
+        """
+        Whether any block has begun and not ended.
+        """
+        return bool(self._open)
 
     @staticmethod
     def of(ctx: Any, make: Callable[[], B]) -> TextBlocks[B]:

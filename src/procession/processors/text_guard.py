@@ -268,13 +268,8 @@ class TextGuard(Processor):
         """
         if self.passes:
             return [] if chunk is None else [chunk]
-        [(id, block)] = TextBlocks[Any].of(ctx, self.new_block).given_up(None if chunk is None else chunk.id)
-        if isinstance(block, StreamedText):
-            pieces, dropped = block.unread(), block.dropped
-        else:  # of a guard that asks: what its rules find is hidden all the same
-            pieces = pieces_of("".join(block), self.regions("".join(block)))
-            dropped = self.strategy == "filter" and any(piece.region is not None for piece in pieces)
-        text = "" if dropped else self.joined(pieces)
+        [(id, block)] = TextBlocks[StreamedText].of(ctx, self.new_block).given_up(None if chunk is None else chunk.id)
+        text = "" if block.dropped else self.joined(block.unread())
         return [TextDelta(text, id)] if text else []
 
     def reset_output_stream(self, ctx: OutputStreamContext) -> None:

@@ -42,11 +42,18 @@ class Place(NamedTuple):
     offset: int
     segments: tuple[Segment, ...]
 
+    @property
+    def is_joined(self) -> bool:
+        """
+        Whether it is a text of several parts, which the reader has seen joined.
+        """
+        return len(self.segments) > 1 and not self.segments[0].path
+
     def counts(self, region: Region) -> bool:
         """
         Whether *region* is this place's to tell: in a joined text only what lies across a border is.
         """
-        if len(self.segments) < 2 or self.segments[0].path:
+        if not self.is_joined:
             return True
         return sum(one.start < region.end and region.start < one.end for one in self.segments) > 1
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from procession.processors.context import HookContext
 from procession.steps.own_task import within_limit
 
-__all__ = ["limited", "limited_hook", "within"]
+__all__ = ["limited", "limited_hook", "limits_itself", "within"]
+
+H = TypeVar("H", bound=Callable[..., Any])
 
 
 async def within(seconds: float | None, ctx: HookContext[Any], work: Callable[[], Awaitable[Any]]) -> Any:
@@ -42,10 +44,20 @@ def limited(seconds: float) -> Generator[None]:
         raise TimeoutError(f"took longer than {seconds:g} s")
 
 
+def limits_itself(method: H) -> H:
+    """
+    Mark a hook that is called for every chunk and limits what it awaits itself: a task for each chunk would be dear.
+    """
+    method.limits_itself = True  # type: ignore[attr-defined]
+    return method
+
+
 def limited_hook(method: Callable[[Any], Any], seconds: float, *, is_async: bool) -> Callable[[Any], Any]:
     """
     Return the hook *method* with a time limit; a plain one cannot be interrupted and is only judged afterwards.
     """
+    if getattr(method, "limits_itself", False):
+        return method
 
     def call(ctx: Any) -> Any:
         with limited(seconds):

@@ -12,7 +12,7 @@ from procession.errors import ProcessorDefinitionError
 from procession.messages.text.patterns import Rule
 from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
-from procession.processors.asking_guard import AskingGuard
+from procession.processors.asking_guard import AskingGuard, StreamBy
 from procession.processors.detect.detector import Detector, Verdict
 from procession.processors.detect.phones import REGIONS
 from procession.processors.detect.pii import MODEL_TYPES, OFFLINE_TYPES, pii_rules
@@ -31,7 +31,8 @@ class PIIDetector(AskingGuard):
 
     Rules find what can be told from its form: ``detection_types`` of ``OFFLINE_TYPES``, all of them by default, with
     ``api-key`` for secrets of any kind.  ``name`` and ``address`` need a *model* or a *detector*, which is asked
-    besides the rules and may find any type; each streamed block is then held to its end.
+    besides the rules and may find any type; each streamed block is then held to its end, or with *stream_by* judged
+    sentence by sentence, as ``AskingGuard`` says.
 
     *redaction* is ``mask`` (enough is left to recognise it), ``hash`` (equal values stay equal), ``placeholder``
     (``[EMAIL]``) or ``remove``.  *allow* lists values that are never reported, *deny* values that always are.
@@ -66,6 +67,8 @@ class PIIDetector(AskingGuard):
         model: LanguageModel | str | None = None,
         detector: Detector | None = None,
         instructions: str | None = None,
+        stream_by: StreamBy | None = None,
+        context: int | None = None,
         phase: Phase = "all",
         mode: Mode = "enforce",
         id: str | None = None,
@@ -76,7 +79,7 @@ class PIIDetector(AskingGuard):
     ) -> None:
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold, on_error=on_error, timeout=timeout,
-            on_violation=on_violation, scan_tool_args=scan_tool_args,
+            on_violation=on_violation, scan_tool_args=scan_tool_args, stream_by=stream_by, context=context,
         )  # fmt: skip
         asks = model is not None or detector is not None
         known = (*OFFLINE_TYPES, *MODEL_TYPES) if asks else OFFLINE_TYPES
