@@ -10,7 +10,7 @@ from procession.errors import ModelError, SchemaError
 from procession.messages.chunks import Finish, TextDelta
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
-from procession.models.json_answer import json_answer
+from procession.models.json_answer import json_answer, unfenced
 from procession.models.model import LanguageModel, ModelRequest, ModelSettings
 from procession.steps.schema import Schema
 from procession.steps.scope import RequestScope
@@ -28,11 +28,12 @@ async def ask(
     schema: type[T],
     scope: RequestScope | None = None,
     settings: ModelSettings | None = None,
+    strict: bool = False,
 ) -> T:
     """
     Ask *model* about *content* and return its answer as an instance of *schema*.
 
-    What the call costs is added to ``scope.guard_usage``, also where the answer is of no use.  Nothing is asked twice.
+    With *strict* nothing in the answer is taken for something else: ``"yes"`` is no boolean.  What the call costs is added to ``scope.guard_usage``, also where the answer is of no use.  Nothing is asked twice.
 
     Raises ``ModelError`` where the call fails, and of kind ``other`` where the answer is not what *schema* asks for.
 
@@ -60,7 +61,7 @@ async def ask(
     text, finish = await whole_answer(model, request)
     if scope is not None and finish is not None:
         scope.spend_on_guard(finish.usage, model.id)
-    answer: T = _answer(model.id, text, finish, wanted)
+    answer: T = _answer(model.id, text, finish, wanted, strict)
     return answer
 
 
@@ -90,13 +91,14 @@ async def _close(stream: Any) -> None:
         await close()
 
 
-def _answer(model: str, text: str, finish: Finish | None, wanted: Schema) -> Any:
+def _answer(model: str, text: str, finish: Finish | None, wanted: Schema, strict: bool) -> Any:
     reason = f" (it ended with {finish.reason!r})" if finish is not None and finish.reason != "stop" else ""
     try:
         value = json_answer(text)
     except ValueError as error:
         raise ModelError(f"{model} answered with text that is no JSON{reason}: {error}", body=text) from None
+    where = f"the answer of {model}"
     try:
-        return wanted.validate(value, where=f"the answer of {model}")
+        return wanted.validate_json(unfenced(text), where=where) if strict else wanted.validate(value, where=where)
     except SchemaError as error:
         raise ModelError(f"{error.message}{reason}", body=text, hint=error.hint) from None

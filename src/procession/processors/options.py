@@ -5,11 +5,11 @@ Options of built-in processors, checked where they are given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["one_of", "share", "some_of", "whole_number"]
+__all__ = ["on_error_of", "one_of", "share", "some_of", "whole_number"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -50,3 +50,20 @@ def whole_number(name: str, option: str, value: Any, *, least: int = 1) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
     raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint=f"it is a whole number, at least {least}")
+
+
+def on_error_of(
+    name: str, on_error: Literal["stop", "skip"] | None, error_strategy: Literal["strict", "warn"] | None
+) -> Literal["stop", "skip"] | None:
+    """
+    Return what an exception does, given also in the documents' words: ``strict`` stops, ``warn`` leaves it out.
+
+    Raises ``ProcessorDefinitionError`` where the class *name* is told both, or neither of these words.
+    """
+    if error_strategy is None:
+        return on_error
+    if on_error is not None:
+        raise ProcessorDefinitionError(
+            f"{name} has on_error={on_error!r} and error_strategy={error_strategy!r}", hint="give one of them"
+        )
+    return "stop" if one_of(name, "error_strategy", error_strategy, ("strict", "warn")) == "strict" else "skip"

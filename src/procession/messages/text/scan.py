@@ -151,7 +151,7 @@ def _left(rules: tuple[Rule, ...]) -> int:
 
 class RuleLane:
     """
-    Rules sought in a text, or with *fold* in what the text looks like (``normalise.Folder``).
+    Rules sought in a text, or with *fold* in what the text looks like (``normalise.Folder``, or a *folder* of your own).
 
     With *explain* candidates that a check turned down are returned as well, marked ``rejected``.
 
@@ -165,10 +165,12 @@ class RuleLane:
     [(11, 18)]
     """
 
-    def __init__(self, rules: Sequence[Rule], *, fold: bool = False, explain: bool = False) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], *, fold: bool = False, explain: bool = False, folder: Folder | None = None
+    ) -> None:
         self.settled = 0
         self._groups = [_Group(anchor, [_Search(rule) for rule in members]) for anchor, members in _plan(tuple(rules))]
-        self._folder = Folder() if fold else None
+        self._folder = folder if folder is not None else Folder() if fold else None
         self._explain = explain
         self._view = ""
         self._offsets = Offsets()
