@@ -43,6 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) -> None:
     if isinstance(score, StreamScore):
         print(f"{file.name}: {score.items} streams, {score.leaks} leak, {score.wrong} wrong, {score.skipped} skipped")
+    elif guard == "benign":
+        print(f"{file.name}: {score.items} harmless items, {score.us_per_kb:.0f} us/KB for all guards together")
+        print(f"  {'tier':<6} {'guard':<16} {'items':>6} {'wrong':>6} {'rate':>9}")
+        for tier, types in sorted(score.types.items()):
+            for type, one in sorted(types.items()):
+                print(
+                    f"  {tier:<6} {type:<16} {one.wrong + one.clean:>6} {one.wrong:>6} {one.false_positive_rate:>9.3f}"
+                )
     else:
         measured = "language (the bare detector)" if guard == "language" else guard
         print(f"{file.name}, {measured}: {score.items} items, {score.us_per_kb:.0f} us/KB")

@@ -22,6 +22,7 @@ _MEASURES: Mapping[str, Callable[[Any], Any]] = {
     "pii": texts.measure_pii,
     "secrets": texts.measure_secrets,
     "injection": texts.measure_injection,
+    "benign": texts.measure_benign,
     "language": texts.measure_language,
     "unicode": texts.measure_unicode,
     "streams": measure_streams,
@@ -65,11 +66,16 @@ def _as_json(guard: str, score: Score | StreamScore) -> dict[str, Any]:
 
 
 def _of_a_tier(guard: str, count: Count, types: Mapping[str, Count]) -> dict[str, Any]:
+    if guard == "benign":
+        return {each: _of_harmless_texts(one) for each, one in sorted(types.items())}
     if guard == "language":
         return {"accuracy": round(count.precision, 4), "items": count.right + count.wrong}
     if guard == "injection":
-        harmless = count.wrong + count.clean
-        rate = round(count.wrong / harmless, 4) if harmless else 0.0
-        return {**count.as_json(), "false_positive_rate": rate}
+        return {**count.as_json(), "false_positive_rate": round(count.false_positive_rate, 4)}
     by_type = {type: one.as_json() for type, one in sorted(types.items()) if type != "nothing"}
     return {**count.as_json(), "by_type": by_type}
+
+
+def _of_harmless_texts(count: Count) -> dict[str, Any]:
+    rate = round(count.false_positive_rate, 4)
+    return {"items": count.wrong + count.clean, "wrong": count.wrong, "false_positive_rate": rate}

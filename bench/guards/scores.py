@@ -47,6 +47,13 @@ class Count:
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
+    @property
+    def false_positive_rate(self) -> float:
+        """
+        In how much of what is harmless something was found; 0 where nothing is harmless.
+        """
+        return self.wrong / (self.wrong + self.clean) if self.wrong + self.clean else 0.0
+
     def take(self, other: Count) -> None:
         """
         Add *other* to it.

@@ -16,9 +16,12 @@ from procession.processors.detect.language import FastLanguage, same_language
 from procession.processors.detect.pii import OFFLINE_TYPES
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
+from procession.processors.guardrails.regex_filter import RegexFilter
+from procession.processors.text_guard import TextGuard
 from procession.processors.utility.unicode import UnicodeNormalizer
 
 __all__ = [
+    "measure_benign",
     "measure_inbox",
     "measure_injection",
     "measure_language",
@@ -111,6 +114,26 @@ def measure_injection(items: Iterable[Item]) -> Score:
         attack = item.get("label", item.get("injection")) == "attack"
         what = ("right" if found else "missed") if attack else ("wrong" if found else "clean")
         score.add(item.get("tier", "core"), item.get("kind", "attack" if attack else "benign"), what, item["id"])
+    return score
+
+
+def measure_benign(items: Iterable[Item]) -> Score:
+    """
+    Measure every offline guard of texts on harmless ones, where all that it finds is wrong; types are the guards.
+    """
+    score = Score()
+    guards: dict[str, TextGuard] = {
+        "pii": PIIDetector(),
+        "injection": PromptInjectionDetector(detector=InjectionRules()),
+        "regex": RegexFilter(presets=("secrets", "pii")),
+    }
+    for item in items:
+        text = item["text"]
+        found = timed(score, text, lambda text=text: {name: each.regions(text) for name, each in guards.items()})  # type: ignore[misc]
+        for name, regions in found.items():
+            rules = sorted({span.rule for region in regions for span in region.members})
+            what = "wrong" if regions else "clean"
+            score.add(item.get("tier", "core"), name, what, item["id"], ", ".join(rules))
     return score
 
 
