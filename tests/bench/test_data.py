@@ -129,7 +129,7 @@ def is_base58_address(value: str) -> bool:
 
 
 def test_every_line_has_the_form_of_its_file() -> None:
-    """Each item has the fields of its kind, a known tier and a text that isn't blank; ids are unique over all files."""
+    """Each item has the fields of its kind, a known tier and a text without marks; ids are unique over all files."""
     seen: Counter[str] = Counter()
     for file in FILES:
         for item in items_in(file):
@@ -137,6 +137,7 @@ def test_every_line_has_the_form_of_its_file() -> None:
             if kind_of(file) in FIELDS:
                 assert set(item) - {"optional", "outer"} == FIELDS[kind_of(file)], item["id"]
                 assert item["tier"] in ("core", "hard") and item["text"].strip(), item["id"]
+                assert not set("⟦⟧⟪⟫") & set(item["text"]), item["id"]
     assert [each for each, times in seen.items() if times > 1] == []
 
 
