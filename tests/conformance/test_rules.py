@@ -117,6 +117,21 @@ def test_wording_of_errors(got: str, fits: bool) -> None:
     assert (compare(expected, [{"hook": "process_input", "messages": [got]}]) == []) is fits
 
 
+def test_wording_of_a_search_for_tools() -> None:
+    """R6: of what a search for tools answered, the names and their order count, not the scores and the message."""
+    results: Json = [
+        {"name": "mail", "description": "Sends", "score": 3.4},
+        {"name": "post", "description": "", "score": 1},
+    ]
+    found: Json = {"results": results, "message": "Found 2 tool(s)."}
+    expected = ruled({"runs": [{"result": {"steps": [{"tool_results": [{"result": found}]}]}}]}, {})
+    (step,) = expected["runs"][0]["result"]["steps"]
+    said = step["tool_results"][0]["result"]
+    better: Json = {"results": [{**each, "score": 9.0} for each in results], "message": "Two."}
+    assert not compare(said, better)
+    assert compare(said, {**better, "results": better["results"][::-1]})
+
+
 def test_wording_of_prompts() -> None:
     """R6: of a built-in prompt only what it quotes must occur."""
     expected = ruled({"model_calls": [{"prompt": ['user: <built-in wording>(content="mail \\"bob\\" now")']}]}, {})

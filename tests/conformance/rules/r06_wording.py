@@ -59,6 +59,9 @@ def wording(expected: dict[str, Json], setup: Mapping[str, Json]) -> None:
 
 
 def _worded(value: Json, words: _Words) -> Json:
+    if _is_search(value):
+        results = [{**_worded(each, words), "score": ANY} for each in value["results"]]
+        return {"results": results, "message": ANY}
     if is_object(value):
         return {
             key: _error(inner, words) if key in ERROR_KEYS and is_object(inner) else _worded(inner, words)
@@ -67,6 +70,16 @@ def _worded(value: Json, words: _Words) -> Json:
     if is_list(value):
         return [_worded(inner, words) for inner in value]
     return _holed(value, words) if isinstance(value, str) else value
+
+
+def _is_search(value: Json) -> bool:
+    """
+    Whether *value* is what a search for tools answered.
+    """
+    if not is_object(value) or value.keys() != {"results", "message"} or not is_list(value["results"]):
+        return False
+    results: list[Json] = value["results"]
+    return all(is_object(each) and each.keys() == {"name", "description", "score"} for each in results)
 
 
 def _error(error: Mapping[str, Json], words: _Words) -> Json:
