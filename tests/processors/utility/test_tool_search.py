@@ -114,7 +114,7 @@ async def test_active_tools_let_it_in() -> None:
     found, denied, _, answer = told(seen)
     assert [each["name"] for each in found["results"]] == ["clock"]
     assert (denied["success"], answer) == (False, "clock!")
-    assert shown(model)[-1] == ["clock", "search_tools", "load_tool"]
+    assert shown(model)[-1] == ["search_tools", "load_tool", "clock"]
 
 
 @both_ways
