@@ -1,0 +1,57 @@
+"""
+``ModerationProcessor`` with a judge that answers with the labels: whether every verdict is carried out.
+
+How well a model judges is not measured, since none is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import anyio
+
+from bench.guards.items import Item
+from bench.guards.scores import Score
+from procession import Agent
+from procession.processors.guardrails.moderation import ModerationProcessor
+from procession.testing.fake_model import FakeModel
+
+__all__ = ["measure_moderation"]
+
+HARMLESS = "none"
+_SURE = 0.9
+
+
+def measure_moderation(items: Iterable[Item]) -> Score:
+    """
+    Send every text to an agent that is guarded: it is stopped for each of its labels, or answered where it has none.
+    """
+    return anyio.run(_measure, list(items))
+
+
+async def _measure(items: Sequence[Item]) -> Score:
+    score = Score()
+    judge = FakeModel([_verdict(_labels_of(item)) for item in items])
+    agent = Agent(
+        "guarded", model=FakeModel(["Yes."] * len(items)), input_processors=[ModerationProcessor(model=judge)]
+    )
+    for item in items:
+        result = await agent.generate(item["text"])
+        score.items += 1
+        tier, labels = item.get("tier", "core"), _labels_of(item)
+        named = result.tripwire.reason.split("Reason:")[0] if result.tripwire is not None else ""
+        for label in labels:
+            score.add(tier, label, "right" if label in named else "missed", item["id"])
+        if not labels:
+            score.add(tier, "nothing", "clean" if result.status == "completed" else "wrong", item["id"])
+    return score
+
+
+def _labels_of(item: Item) -> list[str]:
+    return [label for label in item["labels"] if label != HARMLESS]
+
+
+def _verdict(labels: Sequence[str]) -> str:
+    scores = [{"category": label, "score": _SURE} for label in labels]
+    return json.dumps({"category_scores": scores, "reason": "as labelled" if labels else None})
