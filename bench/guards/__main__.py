@@ -43,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _show(file: Path, guard: str, score: Score | StreamScore, *, quiet: bool) -> None:
     if isinstance(score, StreamScore):
         print(f"{file.name}: {score.items} streams, {score.leaks} leak, {score.wrong} wrong, {score.skipped} skipped")
+    elif guard == "moderation":
+        print(
+            f"{file.name}: {score.items} verdicts of a judge that knows the labels, {len(score.faults)} not carried out"
+        )
     elif guard == "benign":
         print(f"{file.name}: {score.items} harmless items, {score.us_per_kb:.0f} us/KB for all guards together")
         print(f"  {'tier':<6} {'guard':<16} {'items':>6} {'wrong':>6} {'rate':>9}")

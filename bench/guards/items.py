@@ -13,7 +13,7 @@ __all__ = ["KINDS", "Item", "Place", "files_in", "places", "read_items"]
 
 Item: TypeAlias = Mapping[str, Any]
 Place: TypeAlias = tuple[int, int]
-KINDS = ("pii", "secrets", "injection", "benign", "language", "unicode", "streams")
+KINDS = ("pii", "secrets", "injection", "benign", "language", "unicode", "streams", "moderation")
 """Names of files that are measured; a file with another name is taken for an inbox if its items look like one."""
 
 

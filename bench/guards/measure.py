@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from bench.guards import texts
 from bench.guards.items import files_in, read_items
+from bench.guards.moderation import measure_moderation
 from bench.guards.scores import Count, Score
 from bench.guards.streams import StreamScore, measure_streams
 
@@ -26,6 +27,7 @@ _MEASURES: Mapping[str, Callable[[Any], Any]] = {
     "language": texts.measure_language,
     "unicode": texts.measure_unicode,
     "streams": measure_streams,
+    "moderation": measure_moderation,
     "inbox": texts.measure_inbox,
 }
 
@@ -43,7 +45,7 @@ def figures_of(path: Path, show: Show | None = None) -> dict[str, Any]:
             if show is not None:
                 show(file, guard, score)
             figures[name] = _as_json(guard, score)
-            if isinstance(score, Score):
+            if isinstance(score, Score) and score.size:
                 figures["speed"][name] = round(score.us_per_kb, 1)
     return figures if len(figures) > 1 else {}
 
@@ -55,7 +57,7 @@ def _as_json(guard: str, score: Score | StreamScore) -> dict[str, Any]:
     if isinstance(score, StreamScore):
         return {"leaks": score.leaks, "wrong": score.wrong, "items": score.items, "skipped": score.skipped}
     whole = score.together()
-    if guard == "unicode":
+    if guard in ("unicode", "moderation"):
         return {"accuracy": round(whole.tiers["all"].precision, 4), "items": score.items}
     halves = [score, whole] if len(score.tiers) > 1 else [score]
     return {

@@ -25,7 +25,8 @@ _SURE = 0.9
 
 def measure_moderation(items: Iterable[Item]) -> Score:
     """
-    Send every text to an agent that is guarded: it is stopped for each of its labels, or answered where it has none.
+    Send every text to an agent that is guarded: it is right to stop it and name all its labels, and to answer
+    it where it has none.
     """
     return anyio.run(_measure, list(items))
 
@@ -39,12 +40,10 @@ async def _measure(items: Sequence[Item]) -> Score:
     for item in items:
         result = await agent.generate(item["text"])
         score.items += 1
-        tier, labels = item.get("tier", "core"), _labels_of(item)
-        named = result.tripwire.reason.split("Reason:")[0] if result.tripwire is not None else ""
-        for label in labels:
-            score.add(tier, label, "right" if label in named else "missed", item["id"])
-        if not labels:
-            score.add(tier, "nothing", "clean" if result.status == "completed" else "wrong", item["id"])
+        labels = _labels_of(item)
+        told = result.tripwire.reason if result.status == "blocked" and result.tripwire is not None else ""
+        right = all(label in told for label in labels) if labels else result.status == "completed"
+        score.add(item.get("tier", "core"), "text", "right" if right else "wrong", item["id"], result.status)
     return score
 
 
@@ -54,4 +53,4 @@ def _labels_of(item: Item) -> list[str]:
 
 def _verdict(labels: Sequence[str]) -> str:
     scores = [{"category": label, "score": _SURE} for label in labels]
-    return json.dumps({"category_scores": scores, "reason": "as labelled" if labels else None})
+    return json.dumps({"category_scores": scores, "reason": None})

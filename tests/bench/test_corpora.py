@@ -35,7 +35,7 @@ CORPORA: dict[str, list[dict[str, Any]]] = {
         {"id": "t5", "text": "AB-1", "guard": "regex-redact", "params": {"patterns": ["AB-[0-9]+"], "replacement": "#"}, "chunks": ["AB", "-1"], "must_not_emit": ["AB-1"], "expected_action": "redact", "expected_full": "\u27e6regex\u27e7"},
         {"id": "t6", "text": "x", "guard": "prompt-leak-block", "chunks": ["x"], "must_not_emit": [], "expected_action": "block"},
     ],
-    "moderation": [{"id": "m1", "text": "hello", "labels": ["none"]}],
+    "moderation": [{"id": "m1", "text": "hello", "labels": ["none"]}, {"id": "m2", "text": "You fool.", "labels": ["harassment", "hate"]}],
 }  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def test_a_directory_is_measured(corpora: Path, capsys: pytest.CaptureFixture[st
     assert figures["injection"]["core"]["recall"] == 1.0
     assert figures["injection"]["core"]["false_positive_rate"] == 0.0
     assert figures["unicode"] == {"accuracy": 1.0, "items": 1}
+    assert figures["moderation"] == {"accuracy": 1.0, "items": 2}
     assert figures["streams"] == {"leaks": 0, "wrong": 0, "items": 5, "skipped": 1}
     assert set(figures["speed"]) == {"pii", "secrets", "injection", "benign", "unicode"}
     printed = capsys.readouterr().out
