@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from procession.agents.agent import Agent
     from procession.agents.output import AgentResult
     from procession.agents.stream import AgentStream
-    from procession.agents.structured.output import StructuredOutput
     from procession.errors import ProcessionError
     from procession.messages.chunks import Chunk
     from procession.messages.message import Message
     from procession.messages.message_list import MessageList
     from procession.models.model import LanguageModel
+    from procession.models.structured_output import StructuredOutput
     from procession.processors.hooks import Hook
     from procession.processors.memory.memory import Memory
     from procession.processors.processor import Processor, processor
@@ -71,7 +71,7 @@ _HOMES = {
     "agents.agent": ("Agent",),
     "agents.output": ("AgentResult",),
     "agents.stream": ("AgentStream",),
-    "agents.structured.output": ("StructuredOutput",),
+    "models.structured_output": ("StructuredOutput",),
     "errors": ("ProcessionError",),
     "messages.chunks": ("Chunk",),
     "messages.message": ("Message",),

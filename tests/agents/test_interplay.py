@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from tests.agents.suspending import doing
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.errors import InputError, ProcessorError
 from procession.models.model import ModelRequest
+from procession.models.structured_output import StructuredOutput
 from procession.processors.contexts import InputContext
 from procession.processors.processor import Processor
 from procession.steps.abort import AbortSignal

@@ -9,8 +9,8 @@ from tests.agents.kit import COST, WAYS, ask, at, list_of
 from tests.agents.structured_kit import DATA, JSON, Codenames, Person, types
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.errors import ModelError, SchemaError, StructuredOutputError
+from procession.models.structured_output import StructuredOutput
 from procession.testing.fake_model import FakeModel
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,9 @@ from tests.agents.kit import WAYS, ask, at, counted_tool
 from tests.agents.structured_kit import DATA, JSON, Codenames, Person, partials, types
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.errors import DefinitionError, ModelError, StructuredOutputError
 from procession.messages.chunks import ObjectDelta, ObjectResult
+from procession.models.structured_output import StructuredOutput
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel, Reply

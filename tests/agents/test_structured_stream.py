@@ -12,10 +12,10 @@ from tests.agents.kit import ask
 from tests.agents.structured_kit import DATA, JSON, Person, types
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.agents.structured.partial import PartialObjects
 from procession.agents.structured.run import StructuredRun
 from procession.messages.chunks import Chunk, ObjectDelta, StepStart, TextDelta, TextEnd, TextStart
+from procession.models.structured_output import StructuredOutput
 from procession.testing.fake_model import FakeModel, Reply
 
 pytestmark = pytest.mark.anyio

@@ -14,10 +14,10 @@ from tests.agents.structured_kit import DATA, JSON, Codenames, Person, partials,
 from tests.agents.suspending import asking, doing, go_on, told
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.errors import InputError, StructuredOutputError
 from procession.messages.chunks import Chunk, ObjectDelta, ObjectResult, TextDelta
 from procession.models.model import ModelRequest
+from procession.models.structured_output import StructuredOutput
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
 from procession.steps.abort import AbortSignal

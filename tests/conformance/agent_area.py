@@ -21,8 +21,8 @@ from tests.conformance.scenario import Json, Unknown, listing, mapping, named
 from tests.conformance.trace import Recorder
 
 from procession.agents.agent import Agent
-from procession.agents.structured.output import StructuredOutput
 from procession.errors import ProcessionError
+from procession.models.structured_output import StructuredOutput
 from procession.processors.memory.memory import Memory
 from procession.steps.request_context import RequestContext
 from procession.storage.memory import InMemoryThreadStore

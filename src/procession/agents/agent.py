@@ -15,9 +15,9 @@ from procession.agents.pipelines import GuardMode, Pipelines, build_pipelines
 from procession.agents.resolve import InstructionsSetting, ModelSetting, ToolsSetting, is_function, models_of, tools_of
 from procession.agents.resuming import Resuming
 from procession.agents.settings import DEFAULT_MAX_STEPS
-from procession.agents.structured.output import structured_output as wanted_output
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
+from procession.models.structured_output import structured_output as wanted_output
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime

@@ -12,7 +12,7 @@ from procession.agents.options import CallOptions, NewRunOptions
 from procession.agents.output import AgentResult
 from procession.agents.raised import result_of, tell_raised
 from procession.agents.stream import AgentStream
-from procession.agents.structured.output import StructuredOutput
+from procession.models.structured_output import StructuredOutput
 from procession.steps.event_loop import run_to_end
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from procession.agents.callbacks import Condition
 from procession.agents.pipelines import GuardMode, Pipelines
 from procession.agents.state import LoopState
-from procession.agents.structured.output import StructuredOutput
 from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
+from procession.models.structured_output import StructuredOutput
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime

@@ -11,13 +11,13 @@ from procession.agents.callbacks import CALLBACKS, Condition
 from procession.agents.caller import Caller
 from procession.agents.options import CallOptions
 from procession.agents.settings import DEFAULT_API_RETRIES, RunSettings, merged
-from procession.agents.structured.output import structured_output
 from procession.agents.toolset import tools_by_name
 from procession.errors import (
     InputError,
 )
 from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
+from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
 from procession.processors.memory.message_history import MemoryUse
 from procession.steps.scope import RequestScope

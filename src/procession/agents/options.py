@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypedDict, cast
 from procession.agents.callbacks import CALLBACKS, Callback, Condition
 from procession.agents.pipelines import GuardMode
 from procession.agents.resolve import Models, is_function, is_models
-from procession.agents.structured.output import may_be_structured
 from procession.agents.turns import THREAD_POLICIES, ThreadPolicy
 from procession.errors import DefinitionError, InputError
 from procession.messages.chunks import Chunk
@@ -20,6 +19,7 @@ from procession.messages.message import SystemMessage
 from procession.messages.message_list import SystemInput
 from procession.messages.shapes import is_sequence, yields
 from procession.models.model import ToolChoice
+from procession.models.structured_output import may_be_structured
 from procession.processors.apply import CHOICE_HINT, NAMES_HINT, fault_of_names, is_choice
 from procession.processors.chain import ProcessorList
 from procession.processors.memory.memory import Memory

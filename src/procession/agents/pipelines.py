@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from procession.errors import ProcessorDefinitionError
 from procession.processors.chain import ProcessorList, chain, is_workflow, owners, processor_steps
 from procession.processors.development import developing
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
@@ -14,6 +15,7 @@ from procession.processors.log import log_once
 from procession.processors.memory.memory import Memory
 from procession.processors.protocols import hook_methods, option
 from procession.processors.recovery.prefill import PrefillErrorHandler
+from procession.processors.utility.structured_output import StructuredOutputProcessor
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
@@ -63,13 +65,15 @@ class Pipelines:
         Raises ``ProcessorDefinitionError``, naming the list and the place in it.
         """
         own_input = processor_steps(input, where="input_processors")
-        own_output = processor_steps(output, where="output_processors")
+        own_output, asking = _asking_apart(processor_steps(output, where="output_processors"))
         own_error = processor_steps(error, where="error_processors")
         _warn_of_idle(own_input, INPUT_HOOKS, "input_processors")
         _warn_of_idle(own_output, OUTPUT_HOOKS, "output_processors")
         ahead = _without(processor_steps(before, where="memory"), own_input)
         behind = _without(processor_steps(after, where="memory"), own_output)
-        last = processor_steps([prepare_step], where="prepare_step") if prepare_step is not None else []
+        last = _without(asking, own_input)
+        if prepare_step is not None:
+            last += processor_steps([prepare_step], where="prepare_step")
         self.input: Workflow[Any, Any] | None = chain([*ahead, *own_input, *last], f"{agent_id}-input-processor")
         self.output: Workflow[Any, Any] | None = chain([*own_output, *behind], f"{agent_id}-output-processor")
         handlers = _with_hook([*own_input, *own_output, *own_error], Hook.API_ERROR)
@@ -193,6 +197,26 @@ def _without(steps: Sequence[Step[Any, Any]], own: Sequence[Step[Any, Any]]) -> 
     """
     listed = {owner.id for owner in owners(own)}
     return [step for step in steps if step.owner.id not in listed]
+
+
+def _asking_apart(
+    steps: Sequence[Step[Any, Any]],
+) -> tuple[Sequence[Step[Any, Any]], Sequence[Step[Any, Any]]]:
+    """
+    Return the *steps* of an output list, and apart from them those that ask for structured output: they stand where the
+    documents list them, and say so before each model call.
+
+    Raises ``ProcessorDefinitionError`` for one in a workflow of the list, where it would come too late.
+    """
+    asking = [step for step in steps if isinstance(step.owner, StructuredOutputProcessor)]
+    others = [step for step in steps if step not in asking] if asking else steps
+    for owner in owners(others):
+        if isinstance(owner, StructuredOutputProcessor):
+            raise ProcessorDefinitionError(
+                f"output_processors: {owner.id!r} stands inside of a workflow, and would never run there",
+                hint="put it into the list itself, or into input_processors",
+            )
+    return others, asking
 
 
 def _only_checks(entry: Step[Any, Any]) -> bool:

@@ -15,7 +15,7 @@ from procession.agents.options import ResumeOptions, SharedOptions
 from procession.agents.output import AgentResult
 from procession.agents.raised import result_of, tell_raised
 from procession.agents.stream import AgentStream
-from procession.agents.structured.output import StructuredOutput
+from procession.models.structured_output import StructuredOutput
 
 if TYPE_CHECKING:
     from procession.agents.call import Call

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from procession.agents.callbacks import Callback, Condition
-from procession.agents.structured.output import StructuredOutput
 from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.model import LanguageModel
+from procession.models.structured_output import StructuredOutput
 from procession.tools.tool import Approver, Tool
 
 __all__ = ["DEFAULT_API_RETRIES", "DEFAULT_MAX_STEPS", "RunSettings", "merged"]

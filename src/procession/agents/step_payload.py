@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from procession.agents.structured.output import StructuredOutput, structured_output
 from procession.agents.toolset import tools_by_name
+from procession.models.structured_output import StructuredOutput, structured_output
 from procession.processors.payloads import InputStepPayload
 
 __all__ = ["StepPayload"]

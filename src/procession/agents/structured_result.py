@@ -9,7 +9,6 @@ from typing import Any
 
 from procession.agents.output import AgentStep
 from procession.agents.state import LoopState
-from procession.agents.structured.output import StructuredOutput
 from procession.agents.structured.prompt import structuring_request
 from procession.agents.structured.run import StructuredRun
 from procession.agents.structured_guards import guarded
@@ -18,6 +17,7 @@ from procession.messages.chunks import ErrorChunk, ObjectResult
 from procession.messages.parts import ErrorPart, StepStartPart, TextPart
 from procession.models.ask import whole_answer
 from procession.models.json_answer import json_answer
+from procession.models.structured_output import StructuredOutput
 from procession.steps.step import InlineRun
 
 __all__ = ["make_object"]

@@ -5,10 +5,10 @@ The beginning of structured output: what is wanted is noted, and a reader is sho
 from __future__ import annotations
 
 from procession.agents.state import LoopState
-from procession.agents.structured.output import StructuredOutput, structured_output
 from procession.agents.structured.partial import PartialObjects
 from procession.agents.structured.run import StructuredRun
 from procession.agents.structured_guards import output_guards
+from procession.models.structured_output import StructuredOutput, structured_output
 from procession.processors.payloads import InputStepPayload
 
 __all__ = ["ask_again", "ask_for_object", "watch_for_object"]

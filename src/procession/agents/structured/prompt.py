@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from procession.agents.structured.output import StructuredOutput
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
 from procession.models.model import ModelRequest
+from procession.models.structured_output import StructuredOutput
 
 __all__ = ["structuring_request", "with_wish"]
 
@@ -50,6 +50,7 @@ def structuring_request(wanted: StructuredOutput, text: str) -> ModelRequest:
     )
     return ModelRequest(
         messages=_injected(prompt, wanted),
+        provider_options=wanted.provider_options,
         response_format=None if wanted.injects else wanted.response_format(),
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from procession.agents.structured.output import StructuredOutput
+from procession.models.structured_output import StructuredOutput
 
 if TYPE_CHECKING:
     from procession.processors.text_guard import TextGuard

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, get_origin, overload
 
-from procession.agents.structured.schema import AnswerSchema, answer_schema
 from procession.errors import DefinitionError, SchemaError
+from procession.messages.shapes import is_form
+from procession.models.answer_schema import AnswerSchema, answer_schema
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 
@@ -46,7 +47,9 @@ class StructuredOutput(Generic[Out]):
     City(name='Paris')
     """
 
-    __slots__ = ("error_strategy", "fallback", "instructions", "json_prompt_injection", "model", "schema")
+    __slots__ = (
+        "error_strategy", "fallback", "instructions", "json_prompt_injection", "model", "provider_options", "schema",
+    )  # fmt: skip
 
     @overload
     def __init__(
@@ -58,6 +61,7 @@ class StructuredOutput(Generic[Out]):
         fallback_value: Any = ...,
         instructions: str | None = ...,
         json_prompt_injection: bool | Literal["system", "inline", "auto"] = ...,
+        provider_options: Mapping[str, Any] | None = ...,
     ) -> None: ...
     @overload
     def __init__(
@@ -69,6 +73,7 @@ class StructuredOutput(Generic[Out]):
         fallback_value: Any = ...,
         instructions: str | None = ...,
         json_prompt_injection: bool | Literal["system", "inline", "auto"] = ...,
+        provider_options: Mapping[str, Any] | None = ...,
     ) -> None: ...
     def __init__(
         self,
@@ -79,11 +84,13 @@ class StructuredOutput(Generic[Out]):
         fallback_value: Any = None,
         instructions: str | None = None,
         json_prompt_injection: bool | Literal["system", "inline", "auto"] = False,
+        provider_options: Mapping[str, Any] | None = None,
     ) -> None:
         """
         *error_strategy* says what an answer that does not fit comes to: ``strict`` raises ``StructuredOutputError``,
         ``warn`` leaves ``result.object`` empty and says so in ``result.warnings``, ``fallback`` takes *fallback_value*.
-        *instructions* take the place of those that the second model is given.  *json_prompt_injection* puts the schema
+        *instructions* take the place of those that the second model is given, and *provider_options* are passed on to its
+        provider.  *json_prompt_injection* puts the schema
         into the prompt, for a model that has no JSON mode: ``"system"`` into the system message, ``"inline"`` behind the
         user's last words.  With ``False`` and ``"auto"`` the model is told of the schema, and puts it into the prompt
         itself where its server knows no schemas.
@@ -106,6 +113,12 @@ class StructuredOutput(Generic[Out]):
             "system" if json_prompt_injection is True else json_prompt_injection
         )
         self.instructions = instructions
+        if provider_options is not None and not (is_form(provider_options) and self.model is not None):
+            raise DefinitionError(
+                "structured output has provider_options that are no mapping, or no second model to pass them on to",
+                hint="give model=, or say them to the agent or its call: provider_options=",
+            )
+        self.provider_options = provider_options
         self.fallback: Any = None
         """The fallback as the schema's type."""
         if error_strategy == "fallback":
