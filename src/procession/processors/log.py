@@ -17,11 +17,11 @@ def _logger() -> Any:
     return structlog.get_logger("procession.processors")
 
 
-def log_callback_error(processor_id: str, error: BaseException) -> None:
+def log_callback_error(processor_id: str, error: BaseException, callback: str = "on_violation") -> None:
     """
-    Say that an ``on_violation`` callback raised; the message of the error may hold private text and is left out.
+    Say that a *callback* raised; the message of the error may hold private text and is left out.
     """
-    _logger().warning("on_violation failed", processor_id=processor_id, error=type(error).__name__)
+    _logger().warning(f"{callback} failed", processor_id=processor_id, error=type(error).__name__)
 
 
 def log_skipped(processor_id: str, hook: str, error: BaseException) -> None:
