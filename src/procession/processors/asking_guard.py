@@ -16,7 +16,7 @@ from procession.errors import ProcessorDefinitionError
 from procession.messages.chunks import Chunk, TextDelta, ToolCall
 from procession.messages.message import Message
 from procession.messages.text.sentences import Sentences
-from procession.messages.text.spans import Region, resolve
+from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.beside import watch_beside
 from procession.processors.context import HookContext
 from procession.processors.contexts import (
@@ -26,18 +26,20 @@ from procession.processors.contexts import (
     ToolResultContext,
     notes_of,
 )
-from procession.processors.detect.detector import Detector, Verdict, verdict_by
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
+from procession.processors.detect.verdicts import VERDICT_TTL, VerdictCache, verdict_by
 from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import StreamedText, pieces_of
 from procession.processors.hooks import Hook
 from procession.processors.nested_values import guarded_chunk, texts_beside
-from procession.processors.options import whole_number
+from procession.processors.options import seconds, whole_number
 from procession.processors.segmented_guard import SegmentedText, judged_end, judged_piece, seams_were_judged
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
 from procession.processors.text_places import Place
 from procession.processors.time_limit import limits_itself, within
+from procession.storage.cache import CacheStore
 
 __all__ = ["AskingGuard", "StreamBy"]
 
@@ -69,6 +71,9 @@ class AskingGuard(TextGuard):
     detector, is held back whole as ever.  ``filter`` drops whole blocks and holds each to its end; a guard that changes
     nothing holds nothing back and asks once per block.
 
+    A verdict is kept for the request.  With *verdict_cache*, a ``CacheStore`` or how many verdicts to keep in memory, it is
+    kept for other requests of the same resource as well, for *verdict_ttl* seconds (an hour); failures never are.
+
     Other *options* are those of ``TextGuard``.  Raises ``ProcessorDefinitionError`` for options that mean nothing.
     """
 
@@ -76,13 +81,23 @@ class AskingGuard(TextGuard):
     stream_by: StreamBy = "block"
     context: int = 200
 
-    def __init__(self, *, stream_by: StreamBy | None = None, context: int | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        stream_by: StreamBy | None = None,
+        context: int | None = None,
+        verdict_cache: CacheStore | int | None = None,
+        verdict_ttl: float = VERDICT_TTL,
+        **options: Any,
+    ) -> None:
         super().__init__(**options)
         name = type(self).__name__
         if stream_by is not None:
             self.stream_by = _checked_size(name, stream_by)
         if context is not None:
             self.context = whole_number(name, "context", context, least=0)
+        self._verdict_store, self._verdict_ttl = verdict_cache, seconds(name, "verdict_ttl", verdict_ttl)
+        self._verdict_cache: VerdictCache | None = None
         self.by_segments = self.stream_by != "block" and not self.passes and self.strategy != "filter"
         """Whether a streamed block is judged piece by piece."""
 
@@ -94,6 +109,9 @@ class AskingGuard(TextGuard):
             return
         self.detector = detector
         self.asks = True
+        if self._verdict_store is not None:
+            name = type(self).__name__
+            self._verdict_cache = VerdictCache(name, detector, self._verdict_store, self._verdict_ttl)
         if self.timeout is None:
             self.timeout = MODEL_TIMEOUT
         slow: dict[str, Callable[[Any], Any]] = {
@@ -120,10 +138,11 @@ class AskingGuard(TextGuard):
 
     async def verdict_of(self, ctx: HookContext[Any], text: str) -> Verdict:
         """
-        Ask the detector about *text*, once per request.
+        Ask the detector about *text*, once per request, or fewer times with a cache.
         """
         assert self.detector is not None
-        return await verdict_by(self.detector, text, ctx.scope.state(self.id), ctx.scope)
+        state = ctx.scope.state(self.id)
+        return await verdict_by(self.detector, text, state, ctx.scope, self._verdict_cache)
 
     async def regions_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
         """
@@ -134,6 +153,39 @@ class AskingGuard(TextGuard):
             return found
         more = self.judged(await self.verdict_of(ctx, text), text)
         return resolve(span for region in (*found, *more) for span in region.members)
+
+    def explain(self, text: str) -> list[Span]:
+        """
+        As every guard does, without asking anybody: the last entry then says that the detector was not asked.
+        """
+        found = super().explain(text)
+        if self.detector is None or isinstance(self.detector, OfflineDetector):
+            return found
+        name = type(self.detector).__name__
+        return [*found, Span(0, len(text), "detector", name, 0.0, rejected="not asked: await guard.explained(text)")]
+
+    async def explained(self, text: str, *, scope: Any = None) -> list[Span]:
+        """
+        Return what ``explain`` returns, with what the detector says of *text*, which is asked: what it found where, and
+        what it says without saying where, as a finding in the whole text.  What it costs is charged to *scope*.
+
+        Raises whatever keeps the detector from a verdict.
+        """
+        found = super().explain(text)
+        if self.detector is None:
+            return found
+        verdict = await self.detector.detect(text, scope=scope)
+        placed = {span.type for span in verdict.spans}
+        more = [
+            *verdict.spans,
+            *(
+                Span(0, len(text), category, verdict.reason or f"detector:{category}", score, verdict.rewritten)
+                for category, score in verdict.scores.items()
+                if category not in placed
+            ),
+        ]
+        found += [self.told(span, text[span.start : span.end]) for span in more if span not in found]
+        return sorted(found, key=lambda span: (span.start, -span.end))
 
     # -- hooks
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["on_error_of", "one_of", "share", "some_of", "whole_number"]
+__all__ = ["on_error_of", "one_of", "seconds", "share", "some_of", "whole_number"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -67,3 +67,12 @@ def on_error_of(
             f"{name} has on_error={on_error!r} and error_strategy={error_strategy!r}", hint="give one of them"
         )
     return "stop" if one_of(name, "error_strategy", error_strategy, ("strict", "warn")) == "strict" else "skip"
+
+
+def seconds(name: str, option: str, value: Any) -> float:
+    """
+    Return *value*, the *option* of the class *name*, if it is a time that ends; raises ``ProcessorDefinitionError`` if not.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"):
+        return value
+    raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="it is a number of seconds, more than 0")

@@ -19,7 +19,7 @@ from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.context import HookContext
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.detect.detector import Verdict
-from procession.processors.hold_back import PASSED, Released, StreamedText, new_digest, pieces_of
+from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, new_digest, pieces_of
 from procession.processors.streamed_guard import Judging, note_before
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.time_limit import within
@@ -159,7 +159,7 @@ def seams_were_judged(state: dict[str, Any]) -> bool:
     return _APART not in state
 
 
-def _cut(guard: Segmenting, ctx: OutputStreamContext, block: SegmentedText, released: Released) -> Region | None:
+def _cut(guard: Segmenting, ctx: OutputStreamContext, block: SegmentedText, released: Released) -> Piece | None:
     """
     Hand what the rules' window *released* to the cutter.  Of a guard that blocks only what stands before the first match,
     which is returned: it counts once that text was judged, so that the verdict is the same wherever the text is cut.
@@ -170,7 +170,7 @@ def _cut(guard: Segmenting, ctx: OutputStreamContext, block: SegmentedText, rele
         block.waiting += block.cutter.feed(guard.take(ctx, block.ruled, released))
         return None
     block.waiting += block.cutter.feed("".join(piece.text for piece in pieces[: pieces.index(found)]))
-    return found.region
+    return found
 
 
 async def _judge(
@@ -232,12 +232,12 @@ def _block(
     guard: Segmenting,
     ctx: OutputStreamContext,
     block: SegmentedText,
-    region: Region,
+    found: Piece,
     id: str | None = None,
     out: Sequence[Chunk] = (),
 ) -> None:
     _note(guard, ctx, block, block.unjudged(), id, out)
-    ctx.abort(guard.reason(region.members), metadata=guard.metadata(region.members))
+    guard.settle(ctx, [found], {"phase": ctx.hook.value})
 
 
 def _note(

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from procession.messages.chunks import Chunk, TextDelta
-from procession.messages.text.spans import Span
 from procession.processors.context import HookContext
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hold_back import Piece, Released, StreamedText
@@ -25,14 +24,6 @@ class Judging(Protocol):
     strategy: str
     enforces: bool
     passes: bool
-
-    def reason(self, spans: Sequence[Span]) -> str:
-        """Say what was found, without showing it."""
-        ...
-
-    def metadata(self, spans: Sequence[Span]) -> object:
-        """Return what a tripwire says besides its reason."""
-        ...
 
     def settle(self, ctx: HookContext[Any], pieces: Sequence[Piece], where: Mapping[str, Any]) -> bool:
         """Do what the strategy says about a finding; returns whether the text is to be changed."""
@@ -70,11 +61,10 @@ def taken(
     block.settling = pieces
     found = [piece for piece in pieces if piece.region is not None]
     if found and guard.enforces and guard.strategy == "block":
-        region: Any = found[0].region
         note_before(
             TextBlocks[Any].of(ctx, guard.new_block), ctx, pieces[0].text if pieces[0].region is None else "", id, out
         )
-        ctx.abort(guard.reason(region.members), metadata=guard.metadata(region.members))
+        found = found[:1]
     if found:
         guard.settle(ctx, found, {"phase": ctx.hook.value})
         block.dropped = block.dropped or (guard.enforces and guard.strategy == "filter")

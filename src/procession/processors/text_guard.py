@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
-from procession.messages.parts import TextPart
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
 from procession.messages.text.spans import Region, Span, resolve
@@ -25,14 +24,17 @@ from procession.processors.contexts import (
     ToolResultContext,
     notes_of,
 )
-from procession.processors.guarded_strings import NOTICE, guarded_call, guarded_notes, guarded_strings
+from procession.processors.guard_scope import Scope, messages_in, scope_of
+from procession.processors.guarded_message import guarded_message, told, undone
+from procession.processors.guarded_strings import guarded_call, guarded_notes, guarded_strings
 from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
+from procession.processors.listed import Allow, Deny, allowed, denied
 from procession.processors.options import one_of, share
 from procession.processors.processor import Processor
 from procession.processors.streamed_guard import taken
 from procession.processors.text_blocks import TextBlocks
-from procession.processors.text_places import Change, Place, answer_texts, args_texts, changed, findings, new_texts
+from procession.processors.text_places import Place, answer_texts, args_texts, new_texts
 from procession.processors.violation import OnViolation
 
 __all__ = ["Look", "Mode", "Phase", "TextGuard"]
@@ -56,7 +58,14 @@ class TextGuard(Processor):
 
     A streamed answer is held back as far as a match could still begin: with ``rules`` as far as they need it, with a
     ``find`` of your own for ``window`` characters, which must be as long as your longest match and what it looks at
-    on both sides; ``window = None`` holds each block to its end.  Only new input is looked at; history never changes.
+    on both sides; ``window = None`` holds each block to its end.
+
+    *scope* says what is looked at on the way in: ``new_messages``, all that came with the call, the default;
+    ``last_message`` of them (*last_message_only* says the same), ``last_user``, the last one of a user; or ``all``, what
+    memory recalled as well: then what was blocked once, and is in the history, blocks every later turn.
+
+    *allow* lists texts that are never reported, whatever finds them; *deny* texts that always are, where they stand as
+    words, or with a type for each: ``{"Osprey": "codename"}``.
 
     >>> from procession.messages.text.patterns import Rule
     >>> class Codenames(TextGuard):
@@ -97,6 +106,10 @@ class TextGuard(Processor):
         timeout: float | None = None,
         on_violation: OnViolation | None = None,
         scan_tool_args: bool | None = None,
+        scope: Scope | None = None,
+        last_message_only: bool = False,
+        allow: Allow = (),
+        deny: Deny = (),
     ) -> None:
         super().__init__(id=id, on_violation=on_violation)
         name = type(self).__name__
@@ -105,6 +118,12 @@ class TextGuard(Processor):
         self.phase = one_of(name, "phase", phase, ("input", "output", "all"))
         if threshold is not None:
             self.threshold = share(name, "threshold", threshold)
+        self.scope: Scope = scope_of(name, scope, last_message_only)
+        self.allowed = allowed(name, allow)
+        """What is never reported, in lower case."""
+        self.denied = denied(name, deny, reached=type(self).find is TextGuard.find)
+        """The rules for what always is."""
+        self.rules = (*self.denied, *self.rules)
         self.enforces = self.mode == "enforce"
         self.passes = not self.enforces or self.strategy not in self.changing()
         """Whether all text goes through unchanged, whatever is found."""
@@ -149,7 +168,7 @@ class TextGuard(Processor):
         """
         Whether a finding counts; *text* is what was found.
         """
-        return span.score >= self.threshold and not span.rejected
+        return span.score >= self.threshold and not span.rejected and text.casefold() not in self.allowed
 
     def replacement(self, region: Region, text: str) -> str:
         """
@@ -200,9 +219,15 @@ class TextGuard(Processor):
         """
         Return everything that was looked at in *text*: also what is below the threshold, or was turned down and why.
         """
-        if type(self).find is not TextGuard.find:
-            return list(self.find(text))
-        return find_spans(self.rules, text, fold=self.folds, explain=True)
+        own = type(self).find is not TextGuard.find
+        found = self.find(text) if own else find_spans(self.rules, text, fold=self.folds, explain=True)
+        return [self.told(span, text[span.start : span.end]) for span in found]
+
+    def told(self, span: Span, text: str) -> Span:
+        """
+        Return a finding with what was undone to see it, and whether it is on the list of what is allowed.
+        """
+        return told(span, text, folds=self.folds, allowed=self.allowed)
 
     def guard(self, text: str) -> str:
         """
@@ -286,11 +311,15 @@ class TextGuard(Processor):
         """
         spans = [span for piece in pieces if piece.region is not None for span in piece.region.members]
         reason = self.reason(spans)
+        tricks = undone(pieces, folds=self.folds)
+        if tricks:
+            where = {**where, "transforms": tricks}
         if not self.enforces:
             ctx.report(reason, self.detail(pieces, where), "would_block")
             return False
         if self.strategy == "block":
-            ctx.abort(reason, metadata=self.metadata(spans))
+            metadata: Any = self.metadata(spans)
+            ctx.abort(reason, metadata={**metadata, "transforms": tricks} if tricks and metadata else metadata)
         ctx.report(reason, self.detail(pieces, where), "warned" if self.passes else "modified")
         return not self.passes
 
@@ -314,9 +343,9 @@ class TextGuard(Processor):
 
     def new_messages(self, ctx: InputContext) -> list[Message]:
         """
-        Return the messages that came with this call.
+        Return the messages that are looked at on the way in.
         """
-        return list(ctx.message_list.view("input"))
+        return messages_in(ctx, self.scope)
 
     def texts_of(self, ctx: HookContext[Any], message: Message) -> dict[Place, str]:
         """
@@ -330,26 +359,7 @@ class TextGuard(Processor):
         """
         Do what the strategy says about what *look* finds in the *texts* of *message*, which are named by place.
         """
-        changes: list[Change] = []
-        dropped = False
-        filters = self.strategy == "filter"
-        for found in findings(texts, look):
-            where = {"phase": ctx.hook.value, "messageId": message.id, **found.where()}
-            if dropped and not found.in_result:
-                continue
-            if self.settle(ctx, pieces_of(found.text, found.regions), where):
-                changes += found.changes(self.replacement, NOTICE if filters else None)
-                dropped = dropped or (filters and not found.in_result)
-        if changes:
-            parts, hidden = changed(message, changes)
-            message = message.with_parts(parts)
-            ctx.message_list.replace(message, redacted=hidden)
-        if dropped:
-            rest = [part for part in message.parts if not isinstance(part, TextPart)]
-            if message.role == "assistant" and rest:  # its tool calls stay
-                ctx.message_list.replace(message.with_parts(rest), redacted=True)
-            else:
-                ctx.message_list.remove([message.id], redacted=True)
+        guarded_message(self, ctx, message, texts, look)
 
     def look_into(self, ctx: ToolResultContext, look: Look) -> dict[str, Any] | None:
         """

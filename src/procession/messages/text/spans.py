@@ -31,6 +31,8 @@ class Span(Value):
     rejected: str = ""
     source: str = ""
     """The id of the guard that found it, where there are several."""
+    transforms: tuple[str, ...] = ()
+    """What was undone in the text to see it, where that is known: ``zero-width``, ``nfkc``, ``confusables``, ``base64``."""
 
     def moved(self, by: int) -> Span:
         """

@@ -4,14 +4,13 @@ Detector: the port behind which stands whatever judges a text: rules, a model, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from procession.messages.text.spans import Span
 from procession.messages.value import Value
-from procession.processors.hold_back import digest_of
 
-__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict", "verdict_by"]
+__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict"]
 
 
 class Verdict(Value):
@@ -49,6 +48,9 @@ CLEAN = Verdict()
 class Detector(Protocol):
     """
     Something that judges a text.
+
+    One that has an attribute ``identity``, a text that changes with its model and its settings, may have its verdicts
+    kept in a store that others share.
     """
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
@@ -71,33 +73,3 @@ class OfflineDetector(Detector, Protocol):
         Judge *text*.
         """
         ...
-
-
-async def verdict_by(detector: Detector, text: str, state: dict[str, Any], scope: Any) -> Verdict:
-    """
-    Ask *detector* about *text*, once per request: *state*, a processor's, keeps what each detector said of each text.
-
-    Processors of one id share their state, so a text alone does not say whose verdict it is.
-    """
-    kept: dict[int, tuple[Detector, dict[bytes, Verdict]]] = state.setdefault("verdicts", {})
-    _, verdicts = kept.setdefault(id(detector), (detector, {}))  # kept with it, so that no other gets its id
-    key = digest_of(text)
-    if key not in verdicts:
-        verdicts[key] = await detector.detect(text, scope=scope)
-    return verdicts[key]
-
-
-def merge(verdicts: Sequence[Verdict]) -> Verdict:
-    """
-    Return what several detectors say of one text together.
-    """
-    scores: dict[str, float] = {}
-    for verdict in verdicts:
-        for category, score in verdict.scores.items():
-            scores[category] = max(score, scores.get(category, 0.0))
-    return Verdict(
-        scores,
-        tuple(span for verdict in verdicts for span in verdict.spans),
-        next((verdict.reason for verdict in verdicts if verdict.reason), None),
-        next((verdict.rewritten for verdict in verdicts if verdict.rewritten is not None), None),
-    )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from procession.messages.text.decode import View, views
+from procession.messages.text.normalise import tricks_in
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import BUDGET
 from procession.messages.text.sieve import Sieve
@@ -140,7 +141,8 @@ class InjectionRules:
                 place = view.locate(span.start, span.end)
                 if (*place, span.rule) not in seen:
                     seen.add((*place, span.rule))
-                    yield Span(*place, span.type, span.rule, round(score, 3)), view
+                    tricks = dict.fromkeys((*view.made, *tricks_in(text[place[0] : place[1]])))
+                    yield Span(*place, span.type, span.rule, round(score, 3), transforms=tuple(tricks)), view
 
 
 def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:

@@ -52,6 +52,13 @@ class ModelDetector:
         self._schema = schema
         self._read = read
 
+    @property
+    def identity(self) -> str:
+        """
+        The model, and what it is asked and how: what tells its verdicts from those of another detector.
+        """
+        return "\n".join((self.model.id, self._schema.__qualname__, self.instructions))
+
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
         """
         Ask the model about *text*, at temperature 0 unless it is said otherwise; the tokens are charged to *scope*.

@@ -14,8 +14,9 @@ from procession.models.model import LanguageModel
 from procession.processors.asking_guard import MODEL_TIMEOUT
 from procession.processors.beside import watch_beside
 from procession.processors.contexts import InputContext
-from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, verdict_by
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
 from procession.processors.detect.language import LANGUAGES, FastLanguage, language_code, language_name, same_language
+from procession.processors.detect.verdicts import verdict_by
 from procession.processors.options import one_of, share
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode

@@ -4,23 +4,25 @@ PIIDetector: personal data, found by form, and by a model where you give one.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
-from procession.messages.text.patterns import Rule
 from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard, StreamBy
 from procession.processors.detect.detector import Detector, Verdict
 from procession.processors.detect.phones import REGIONS
 from procession.processors.detect.pii import MODEL_TYPES, OFFLINE_TYPES, pii_rules
+from procession.processors.detect.verdicts import VERDICT_TTL
+from procession.processors.guard_scope import Scope
 from procession.processors.guardrails.masks import Redaction, redacted
 from procession.processors.hold_back import Piece
+from procession.processors.listed import Allow, Deny
 from procession.processors.options import one_of, some_of
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.violation import OnViolation
+from procession.storage.cache import CacheStore
 
 __all__ = ["PIIDetector"]
 
@@ -60,8 +62,8 @@ class PIIDetector(AskingGuard):
         redaction_method: Redaction | None = None,
         preserve_format: bool = True,
         threshold: float = 0.6,
-        allow: Collection[str] = (),
-        deny: Mapping[str, str] | Collection[str] = (),
+        allow: Allow = (),
+        deny: Deny = (),
         regions: Sequence[str] = REGIONS,
         include_detections: bool = False,
         model: LanguageModel | str | None = None,
@@ -69,6 +71,10 @@ class PIIDetector(AskingGuard):
         instructions: str | None = None,
         stream_by: StreamBy | None = None,
         context: int | None = None,
+        verdict_cache: CacheStore | int | None = None,
+        verdict_ttl: float = VERDICT_TTL,
+        scope: Scope | None = None,
+        last_message_only: bool = False,
         phase: Phase = "all",
         mode: Mode = "enforce",
         id: str | None = None,
@@ -80,6 +86,8 @@ class PIIDetector(AskingGuard):
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold, on_error=on_error, timeout=timeout,
             on_violation=on_violation, scan_tool_args=scan_tool_args, stream_by=stream_by, context=context,
+            verdict_cache=verdict_cache, verdict_ttl=verdict_ttl, scope=scope, last_message_only=last_message_only,
+            allow=allow, deny=deny,
         )  # fmt: skip
         asks = model is not None or detector is not None
         known = (*OFFLINE_TYPES, *MODEL_TYPES) if asks else OFFLINE_TYPES
@@ -100,10 +108,8 @@ class PIIDetector(AskingGuard):
         )
         self.preserve_format = preserve_format
         self.include_detections = include_detections
-        self._allow = frozenset(value.casefold() for value in allow)
-        self._deny = _denied(deny)
         self.rules = (
-            *self._deny,
+            *self.denied,
             *pii_rules((kind for kind in self.detection_types if kind in OFFLINE_TYPES), regions=regions),
         )
         if detector is None and model is not None:
@@ -111,12 +117,6 @@ class PIIDetector(AskingGuard):
 
             detector = pii_detector(model, self.detection_types, instructions)
         self.use(detector)
-
-    def accepts(self, span: Span, text: str) -> bool:
-        """
-        Whether a finding counts: it is sure enough, and not on the list of what is allowed.
-        """
-        return super().accepts(span, text) and text.casefold() not in self._allow
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
         """
@@ -161,17 +161,3 @@ class PIIDetector(AskingGuard):
 
 def _described(span: Span) -> dict[str, Any]:
     return {"type": span.type, "start": span.start, "end": span.end, "score": span.score}
-
-
-def _denied(deny: Mapping[str, str] | Collection[str]) -> tuple[Rule, ...]:
-    """
-    Make rules of values that are always reported: given alone, or with the type that they are.
-    """
-    types: dict[str, str] = dict.fromkeys(deny, "denied")
-    if isinstance(deny, Mapping):
-        types.update(cast("Mapping[str, str]", deny))
-    return tuple(
-        Rule(f"deny:{type}", rf"(?i)(?<!\w){re.escape(value)}(?!\w)", type=type)
-        for value, type in types.items()
-        if value
-    )

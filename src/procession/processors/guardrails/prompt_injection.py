@@ -14,10 +14,13 @@ from procession.processors.asking_guard import AskingGuard
 from procession.processors.context import HookContext
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
 from procession.processors.detect.injection import INJECTION_TYPES, InjectionRules
+from procession.processors.detect.verdicts import VERDICT_TTL
+from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
 from procession.processors.options import some_of
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.violation import OnViolation
+from procession.storage.cache import CacheStore
 
 __all__ = ["PromptInjectionDetector"]
 
@@ -53,10 +56,13 @@ class PromptInjectionDetector(AskingGuard):
         detection_types: Sequence[str] | None = None,
         threshold: float = 0.7,
         include_scores: bool = False,
+        scope: Scope | None = None,
         last_message_only: bool = False,
         model: LanguageModel | str | None = None,
         detector: Detector | None = None,
         instructions: str | None = None,
+        verdict_cache: CacheStore | int | None = None,
+        verdict_ttl: float = VERDICT_TTL,
         phase: Phase = "all",
         mode: Mode = "enforce",
         id: str | None = None,
@@ -66,13 +72,13 @@ class PromptInjectionDetector(AskingGuard):
     ) -> None:
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold, on_error=on_error, timeout=timeout,
-            on_violation=on_violation,
+            on_violation=on_violation, scope=scope, last_message_only=last_message_only, verdict_cache=verdict_cache,
+            verdict_ttl=verdict_ttl,
         )  # fmt: skip
         self.detection_types = some_of(
             "PromptInjectionDetector", "detection_types", detection_types or INJECTION_TYPES, INJECTION_TYPES
         )
         self.include_scores = include_scores
-        self.last_message_only = last_message_only
         for hook in ("process_output_stream", "process_output_result"):  # what the model says is no attack on it
             setattr(self, hook, None)
         if strategy == "rewrite" and model is None and detector is None:
@@ -115,16 +121,10 @@ class PromptInjectionDetector(AskingGuard):
         types = verdict.over(self.threshold)
         if not types or not text:
             return []
-        owner = Span(0, len(text), types[0], verdict.reason or "", verdict.score, verdict.rewritten)
+        tricks = tuple(dict.fromkeys(trick for span in verdict.spans for trick in span.transforms))
+        owner = Span(0, len(text), types[0], verdict.reason or "", verdict.score, verdict.rewritten, transforms=tricks)
         members = [Span(0, len(text), kind, verdict.reason or "", verdict.scores[kind]) for kind in types[1:]]
         return [Region(0, len(text), owner, (owner, *members))]
-
-    def new_messages(self, ctx: Any) -> list[Any]:
-        """
-        Return the messages that came with this call; with ``last_message_only`` the last one.
-        """
-        messages = super().new_messages(ctx)
-        return messages[-1:] if self.last_message_only else messages
 
     def look_at(
         self, ctx: HookContext[Any], message: Any, texts: Mapping[int, str], look: Callable[[str], list[Region]]

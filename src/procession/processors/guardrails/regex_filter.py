@@ -12,7 +12,9 @@ from procession.errors import ProcessorDefinitionError
 from procession.messages.text.patterns import Rule, compile_pattern
 from procession.messages.text.spans import Region, Span
 from procession.processors.detect.presets import PRESETS
+from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
+from procession.processors.listed import Allow, Deny
 from procession.processors.log import log_once
 from procession.processors.options import some_of
 from procession.processors.text_guard import Mode, Phase, TextGuard
@@ -31,7 +33,7 @@ class RegexFilter(TextGuard):
     and perhaps ``flags``; *presets*
     adds the rules of ``pii`` (email, phone, ssn, credit-card), ``secrets`` (api-key, bearer-token, aws-key) or
     ``urls``.  In a replacement ``$&`` and ``$1`` stand for the match and its groups; where matches overlap they are
-    taken literally.  Patterns look at the text as it is written, code point by code point, or with *fold* at what it looks
+    taken literally.  *allow* lists texts that are never reported, *deny* texts that always are.  Patterns look at the text as it is written, code point by code point, or with *fold* at what it looks
     like to people: invisible characters are passed over and look-alikes are the letters that they look like.
 
     Under ``redact`` the last *stream_carryover_size* characters of a streamed block are held back, and more where a
@@ -64,15 +66,20 @@ class RegexFilter(TextGuard):
         include_redacted_values: bool = False,
         stream_carryover_size: int = 128,
         fold: bool = False,
+        allow: Allow = (),
+        deny: Deny = (),
         id: str | None = None,
         mode: Mode = "enforce",
         on_error: Literal["stop", "skip"] | None = None,
         on_violation: OnViolation | None = None,
         scan_tool_args: bool = False,
+        scope: Scope | None = None,
+        last_message_only: bool = False,
     ) -> None:
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, on_error=on_error, on_violation=on_violation,
-            scan_tool_args=scan_tool_args,
+            scan_tool_args=scan_tool_args, scope=scope, last_message_only=last_message_only,
+            allow=allow, deny=deny,
         )  # fmt: skip
         if stream_carryover_size < 1:
             raise ProcessorDefinitionError(
@@ -84,10 +91,11 @@ class RegexFilter(TextGuard):
         self.folds = fold
         self.include_redacted_values = include_redacted_values
         named = some_of("RegexFilter", "presets", presets, tuple(PRESETS))
-        self.rules = (*(self._rule(rule) for rule in rules), *(rule for name in named for rule in PRESETS[name]))
+        given = (self._rule(rule) for rule in rules)
+        self.rules = (*self.denied, *given, *(rule for name in named for rule in PRESETS[name]))
         if not self.rules:
             raise ProcessorDefinitionError(
-                "RegexFilter has neither rules nor presets",
+                "RegexFilter has neither rules nor presets, and denies nothing",
                 hint='give rules=[{"name": ..., "pattern": ...}] or presets=["pii", "secrets", "urls"]',
             )
 

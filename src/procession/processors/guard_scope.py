@@ -1,0 +1,42 @@
+"""
+Which messages a guard looks at on the way in.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from procession.errors import ProcessorDefinitionError
+from procession.messages.message import Message
+from procession.processors.contexts import InputContext
+from procession.processors.options import one_of
+
+__all__ = ["Scope", "messages_in", "scope_of"]
+
+Scope = Literal["new_messages", "last_message", "last_user", "all"]
+"""All that came with the call, the last of them, the last of a user among them, or what memory recalled as well."""
+
+
+def scope_of(name: str, scope: Scope | None, last_message_only: bool) -> Scope:
+    """
+    Return which messages the class *name* looks at; *last_message_only* is the documents' word for ``last_message``.
+
+    Raises ``ProcessorDefinitionError`` for a scope that is none, and where both are given and differ.
+    """
+    if last_message_only and scope not in (None, "last_message"):
+        raise ProcessorDefinitionError(f"{name} has last_message_only and scope={scope!r}", hint="give one of them")
+    wanted = "last_message" if last_message_only else scope or "new_messages"
+    found: Scope = one_of(name, "scope", wanted, ("new_messages", "last_message", "last_user", "all"))
+    return found
+
+
+def messages_in(ctx: InputContext, scope: Scope) -> list[Message]:
+    """
+    Return the messages that *scope* names.
+    """
+    if scope == "all":
+        return list(ctx.view)
+    messages = list(ctx.message_list.view("input"))
+    if scope == "last_user":
+        messages = [message for message in messages if message.role == "user"]
+    return messages if scope == "new_messages" else messages[-1:]
