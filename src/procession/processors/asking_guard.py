@@ -45,6 +45,7 @@ __all__ = ["AskingGuard", "StreamBy"]
 
 StreamBy: TypeAlias = Literal["block", "sentence"] | int
 """How a streamed answer is judged: block by block, sentence by sentence, or so many characters at a time."""
+_NOT_ASKED = "not asked: await guard.explained(text)"
 _SMALLEST = 40
 """Shorter stretches are refused: that would be a question for every few words."""
 
@@ -162,7 +163,7 @@ class AskingGuard(TextGuard):
         if self.detector is None or isinstance(self.detector, OfflineDetector):
             return found
         name = type(self.detector).__name__
-        return [*found, Span(0, len(text), "detector", name, 0.0, rejected="not asked: await guard.explained(text)")]
+        return [*found, Span(0, len(text), "detector", name, 0.0, rejected=_NOT_ASKED)]
 
     async def explained(self, text: str, *, scope: Any = None) -> list[Span]:
         """
@@ -171,7 +172,7 @@ class AskingGuard(TextGuard):
 
         Raises whatever keeps the detector from a verdict.
         """
-        found = super().explain(text)
+        found = [span for span in self.explain(text) if span.rejected != _NOT_ASKED]
         if self.detector is None:
             return found
         verdict = await self.detector.detect(text, scope=scope)

@@ -159,6 +159,9 @@ _TRICKS = (
 )  # fmt: skip
 
 
+_TO_ONE_DASH = dict.fromkeys(map(ord, _DASHES), "-")
+
+
 def tricks_in(text: str) -> tuple[str, ...]:
     """
     Return what ``fold`` undoes in *text*, by name: ``zero-width``, ``bidi``, ``tags``, ``invisible`` and ``control``
@@ -169,8 +172,9 @@ def tricks_in(text: str) -> tuple[str, ...]:
     """
     found = [name for name, pattern in _TRICKS if pattern.search(text)]
     if not text.isascii():
-        usual = unicodedata.normalize("NFKC", text)
-        if usual != text:
+        plain = text.translate(_TO_ONE_DASH)
+        usual = unicodedata.normalize("NFKC", plain)
+        if usual != plain:
             found.append("nfkc")
         if any(not one.isascii() and unicodedata.decimal(one, None) is not None for one in usual):
             found.append("digits")

@@ -152,6 +152,7 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
     best: dict[str, Span] = {}
     spans: list[Span] = []
     hidden: set[str] = set()
+    undone: set[str] = set()
     for span, view in signs:
         spans.append(span)
         group = _group(span.rule)
@@ -159,6 +160,7 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
             best[group] = span
         if span.score >= _STRONG:
             hidden.update(_HIDDEN.intersection(view.made))
+            undone.update(span.transforms)
     if not best:
         return CLEAN
     harmless = 1.0
@@ -168,7 +170,7 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
         harmless *= 1 - _HIDDEN_SCORE
     total = round(1 - harmless, 3)
     types = dict.fromkeys(span.type for span in sorted(best.values(), key=lambda span: -span.score))
-    made = f" Hidden by: {', '.join(sorted(hidden))}." if hidden else ""
+    made = f" Hidden by: {', '.join(sorted(undone))}." if undone else ""
     return Verdict(dict.fromkeys(types, total), tuple(spans), f"Signs: {', '.join(sorted(best))}.{made}")
 
 

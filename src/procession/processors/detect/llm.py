@@ -57,7 +57,8 @@ class ModelDetector:
         """
         The model, and what it is asked and how: what tells its verdicts from those of another detector.
         """
-        return "\n".join((self.model.id, self._schema.__qualname__, self.instructions))
+        settings = sorted(self.settings.items())
+        return "\n".join((self.model.id, self._schema.__qualname__, repr(settings), self.instructions, self._frame))
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
         """

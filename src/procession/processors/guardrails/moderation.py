@@ -9,18 +9,20 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
-from procession.messages.message import Message
 from procession.messages.text.scan import FindLane, Lane
 from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard, StreamBy
-from procession.processors.contexts import InputContext
 from procession.processors.detect.detector import Detector, Verdict
+from procession.processors.detect.verdicts import VERDICT_TTL
 from procession.processors.detect.word_list import WordMatch, Words, find_words, word_lane, word_lists, word_rules
+from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
+from procession.processors.listed import Allow
 from procession.processors.options import on_error_of, one_of, share, whole_number
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.violation import OnViolation
+from procession.storage.cache import CacheStore
 
 __all__ = ["CATEGORIES", "ModerationProcessor"]
 
@@ -29,7 +31,6 @@ CATEGORIES = (
     "self-harm/instructions", "sexual", "sexual/minors", "violence", "violence/graphic",
 )  # fmt: skip
 """What a model is asked for unless it is told otherwise."""
-Scope = Literal["new_messages", "last_message", "last_user", "all"]
 
 
 class ModerationProcessor(AskingGuard):
@@ -72,8 +73,11 @@ class ModerationProcessor(AskingGuard):
         stream_by: StreamBy | None = None,
         context: int | None = None,
         chunk_window: int = 0,
+        verdict_cache: CacheStore | int | None = None,
+        verdict_ttl: float = VERDICT_TTL,
         scope: Scope = "new_messages",
         last_message_only: bool = False,
+        allow: Allow = (),
         phase: Phase = "all",
         mode: Mode = "enforce",
         id: str | None = None,
@@ -87,17 +91,14 @@ class ModerationProcessor(AskingGuard):
         super().__init__(
             id=id, strategy=strategy, mode=mode, phase=phase, threshold=threshold,
             on_error=on_error_of(name, on_error, error_strategy), timeout=timeout, on_violation=on_violation,
-            scan_tool_args=scan_tool_args, context=context,
+            scan_tool_args=scan_tool_args, context=context, verdict_cache=verdict_cache, verdict_ttl=verdict_ttl,
+            scope=None if last_message_only and scope == "new_messages" else scope, last_message_only=last_message_only,
+            allow=allow,
             stream_by=stream_by or ("sentence" if whole_number(name, "chunk_window", chunk_window, least=0) else None),
         )  # fmt: skip
         if words and ban_words:
             raise ProcessorDefinitionError(f"{name} has words and ban_words", hint="they are the same: give one")
-        if last_message_only and scope != "new_messages":
-            raise ProcessorDefinitionError(f"{name} has last_message_only and a scope", hint="give one of them")
         self.match = one_of(name, "match", match, ("word", "substring"))
-        self.scope = one_of(name, "scope", scope, ("new_messages", "last_message", "last_user", "all"))
-        if last_message_only:
-            self.scope = "last_message"
         self.include_scores = include_scores
         self._words = word_lists(words or ban_words)
         self.rules = word_rules(name, self._words, self.match)
@@ -141,7 +142,7 @@ class ModerationProcessor(AskingGuard):
         """
         Return the words in *text*, with those that stand inside of longer ones and so are none, which ``rejected`` says.
         """
-        found = list(self.find(text))
+        found = super().explain(text)
         if self.match == "word":
             taken = {(span.start, span.end) for span in found}
             anywhere = find_words(word_rules(type(self).__name__, self._words, "substring"), text)
@@ -170,17 +171,6 @@ class ModerationProcessor(AskingGuard):
         if self._wanted is not None and self._wanted.isdisjoint(kinds):
             return False
         return score >= next((self._thresholds[kind] for kind in kinds if kind in self._thresholds), self.threshold)
-
-    def new_messages(self, ctx: InputContext) -> list[Message]:
-        """
-        Return the messages that ``scope`` names.
-        """
-        if self.scope == "all":
-            return list(ctx.view)
-        messages = super().new_messages(ctx)
-        if self.scope == "last_user":
-            messages = [message for message in messages if message.role == "user"]
-        return messages if self.scope == "new_messages" else messages[-1:]
 
     # -- what is said of them
 
