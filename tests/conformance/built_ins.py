@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tests.conformance.costs import FREE, ScriptedCosts
 from tests.conformance.counter import estimate_tokens
 from tests.conformance.processors import recorder_of_violations
 from tests.conformance.scenario import Json, Unknown, is_list, is_object, named
@@ -37,6 +38,8 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "ResponseCache": ("cache.response_cache", "ResponseCache"),
 }
 """The traces' class names: where under ``procession.processors`` the class is, and its name there."""
+
+COST_GUARDS = frozenset({"TokenCostControl", "CostGuardProcessor"})
 
 FIRST_OPTION: Mapping[str, str] = {"TokenLimiterProcessor": "limit"}
 """The option that a bare value stands for."""
@@ -79,9 +82,11 @@ def build_builtin(
         find_class(name)
         options: Json = spec.get("options", {})
         raw = options if is_object(options) else {FIRST_OPTION.get(name, "value"): options}
-        if "observed_costs" in spec:
-            raw = {**raw, "observed_costs": spec["observed_costs"]}
         given = {key: _option(key, value, models, tools) for key, value in raw.items()}
+        if name in COST_GUARDS:
+            given["prices"] = FREE
+        if "observed_costs" in spec:
+            given["store"] = ScriptedCosts(spec["observed_costs"])
     else:
         raise Unknown("built-in", described)
     made_by = find_class(name)

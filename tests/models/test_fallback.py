@@ -78,9 +78,9 @@ def metadata_of(chunks: Sequence[Chunk]) -> ResponseMetadata:
 
 
 async def test_the_first_answers_where_it_can() -> None:
-    """Its chunks come out as they are, and nobody else is asked."""
+    """Its chunks come out as they are, but that it is said who answers, and nobody else is asked."""
     first, second = Says(METADATA, TextStart(), TextDelta("Hi."), Finish("stop", Usage(3, 1))), spare()
-    assert list(await heard(first, second)) == list(first.said)
+    assert list(await heard(first, second)) == [METADATA.replace(asked=((first.id, Usage()),)), *first.said[1:]]
     assert (first.closed, second.requests) == (1, [])
 
 
@@ -130,9 +130,10 @@ async def test_all_fail() -> None:
 @pytest.mark.parametrize("reason", ["error", "other"])
 async def test_an_answer_of_nothing_is_a_failure(reason: str) -> None:
     """As agents see it; its tokens were spent, and are counted with the answer's."""
-    first = Says(METADATA, Finish(reason, Usage(100, 1)))
-    chunks = await heard(first, Says(Finish(reason, Usage(20, 2))), spare())
+    first = Says(METADATA, Finish(reason, Usage(100, 1)), id="a")
+    chunks = await heard(first, FallbackModel([Says(Finish(reason, Usage(20, 2)), id="b"), spare()]))
     assert (chunks.text, [chunk.usage for chunk in chunks if isinstance(chunk, Finish)]) == ("Hello.", [Usage(130, 8)])
+    assert metadata_of(chunks).asked == (("a", Usage(100, 1)), ("b", Usage(20, 2)), ("spare", Usage()))
     with pytest.raises(ModelError, match=f"ended with the reason '{reason}' and no answer"):
         await heard(first)
     assert (await heard(Says(), spare())).text == "Hello."

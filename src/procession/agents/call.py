@@ -12,7 +12,7 @@ import anyio
 from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
 from procession.agents.callbacks import tell_after
 from procession.agents.caller import Caller
-from procession.agents.commit import commit_marks, commit_within, log_not_saved
+from procession.agents.commit import commit_cancelled, commit_marks, commit_within, log_not_saved
 from procession.agents.errors import own_error
 from procession.agents.guard_outcomes import outcomes_of
 from procession.agents.heed import native_cancels, notice_cancellation
@@ -244,6 +244,7 @@ class Call:
         self.aborted = True
         if scope.abort_signal is not None:
             scope.abort_signal.abort("cancelled")
+        await commit_cancelled(scope)
         on_abort = state.settings.on_abort
         if on_abort is None and state.emit is None and state.on_chunk is None:
             return
@@ -392,4 +393,6 @@ async def prepare(
         watch_for_object(state, state.settings.structured_output)
     open_ports(state)
     scope.resources["messages"] = message_list
+    for processor in pipelines.begins:
+        processor.begin_request(scope)
     return Call(agent, state, agent.loop_of(pipelines), options)

@@ -8,7 +8,7 @@ import anyio
 
 from procession.steps.scope import Outcome, RequestScope
 
-__all__ = ["commit_marks", "commit_within", "log_not_saved"]
+__all__ = ["commit_cancelled", "commit_marks", "commit_within", "log_not_saved"]
 
 
 async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
@@ -33,6 +33,19 @@ async def commit_within(scope: RequestScope, outcome: Outcome) -> None:
         await commit_marks(scope, outcome)
         return
     log_not_saved(scope.run_id, TimeoutError())
+
+
+async def commit_cancelled(scope: RequestScope) -> None:
+    """
+    Let every mark know that the task of the request is being cancelled, within the grace period.
+    """
+    marks, scope.marks = scope.marks, []
+    with anyio.move_on_after(scope.grace, shield=True):
+        for mark in marks:
+            try:
+                await mark.commit("cancelled")
+            except Exception as error:
+                log_not_saved(scope.run_id, error)
 
 
 def log_not_saved(run_id: str, error: Exception) -> None:

@@ -35,6 +35,8 @@ from procession.messages.chunks import (
     ToolResult,
 )
 from procession.messages.shapes import is_items
+from procession.messages.usage import NO_USAGE, Usage
+from procession.models.charge import charge_call
 from procession.models.model import ModelRequest, ToolSpec
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
@@ -87,6 +89,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
                 else:
                     whole = await _answer(state, attempt, stream, keep)
             finally:
+                if not attempt.charged:
+                    _charge_broken_off(state, attempt)
                 if not (whole and type(stream) is AsyncGeneratorType):  # a generator that came to its end is closed
                     await _close(stream)
     except Tripwire as verdict:
@@ -275,7 +279,29 @@ def _note_finish(state: LoopState, attempt: Attempt, chunk: Finish) -> None:
     step.finish_reason = chunk.reason
     step.usage = chunk.usage
     step.provider_metadata = chunk.provider_metadata
-    state.scope.spend(chunk.usage, attempt.using.model.id)
+    _charge(state, attempt, chunk.usage)
+
+
+def _charge(state: LoopState, attempt: Attempt, usage: Usage | None) -> None:
+    """
+    Count what the model has used; ``None`` where it did not come to say it.  What a processor gave is paid for already.
+    """
+    attempt.charged = True
+    scope, model = state.scope, attempt.using.model.id
+    if attempt.from_cache:
+        scope.spend(usage or NO_USAGE, model, told=False)
+    else:
+        said = "" if usage is not None and usage.total_tokens else attempt.collector.text
+        charge_call(scope, model, attempt.request, attempt.told, usage, said)
+
+
+def _charge_broken_off(state: LoopState, attempt: Attempt) -> None:
+    """
+    Count a call that ended before the model said what it has used: one that was refused costs nothing.
+    """
+    collector = attempt.collector
+    if attempt.error is None or attempt.told is not None or collector.text or collector.reasoning:
+        _charge(state, attempt, None)
 
 
 def _note_metadata(attempt: Attempt, chunk: ResponseMetadata) -> None:
@@ -326,7 +352,7 @@ async def _drain(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk
         async for chunk in stream:
             if type(chunk) is Finish:
                 attempt.step.usage = chunk.usage
-                state.scope.spend(chunk.usage, attempt.using.model.id)
+                _charge(state, attempt, chunk.usage)
     except BaseException as error:
         if not is_failure(error):
             raise

@@ -38,7 +38,7 @@ class Pipelines:
     """
 
     __slots__ = (
-        "_by_hook", "beside", "error", "errors_at_call", "guards_before", "guards_beside", "input", "keeps_chunks",
+        "_by_hook", "begins", "beside", "error", "errors_at_call", "guards_before", "guards_beside", "input", "keeps_chunks",
         "looks_ahead", "only", "output", "stream", "takes_results", "tells_tool_errors", "user_handles_errors",
     )  # fmt: skip
 
@@ -87,6 +87,9 @@ class Pipelines:
         self.tells_tool_errors = any(
             getattr(owner, "process_tool_errors", False) for owner in owners([*own_output, *behind])
         )
+        everyone = {id(one): one for one in owners([*ahead, *own_input, *last, *own_output, *behind, *own_error])}
+        self.begins: tuple[Any, ...] = tuple(one for one in everyone.values() if hasattr(one, "begin_request"))
+        """The processors that are told of a request before anything happens in it, each once."""
         self._by_hook: dict[Hook, Workflow[Any, Any]] = {}
         for hooks, workflow in ((_INPUT, self.input), (_OUTPUT, self.output), ((Hook.API_ERROR,), self.error)):
             for hook in hooks:

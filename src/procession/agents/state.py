@@ -69,7 +69,7 @@ class Attempt:
     """
 
     __slots__ = (
-        "before", "begun", "calls", "chunks", "collector", "error", "first_call", "from_cache", "is_fallback", "outcomes",
+        "before", "begun", "calls", "charged", "chunks", "collector", "error", "first_call", "from_cache", "is_fallback", "outcomes",
         "passed", "prompt", "request", "response", "said", "step", "told", "using",
     )  # fmt: skip
 
@@ -82,6 +82,7 @@ class Attempt:
         """The response message as it was before this attempt, to go back to."""
         self.begun = False
         """Whether the model has begun to answer, or has failed to: what there is to be rejected."""
+        self.charged = False  # whether what the model has used was counted
         self.said: Sequence[Part] = ()
         """The parts that this attempt has put into the response message."""
         self.prompt: Sequence[PromptMessage] | None = None

@@ -96,13 +96,11 @@ async def _second_answer(state: LoopState, wanted: StructuredOutput, made: Struc
         raise _no_value("there is no text to make it of")
     assert wanted.model is not None
     try:
-        answer, finish = await whole_answer(wanted.model, structuring_request(wanted, text))
+        answer, _ = await whole_answer(wanted.model, structuring_request(wanted, text), state.scope)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(f"{type(error).__name__}: {error}") from error
-    if finish is not None:
-        state.scope.spend(finish.usage, wanted.model.id)
     return answer
 
 

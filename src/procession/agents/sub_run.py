@@ -12,7 +12,6 @@ from procession.agents.caller import Caller
 from procession.agents.output import AgentResult
 from procession.agents.snapshot import INSIDE
 from procession.errors import RunError
-from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.scope import RequestScope
 
 __all__ = ["DEEPEST", "begin_sub_run", "sub_run"]
@@ -73,14 +72,8 @@ async def sub_run(
     try:
         return await call.run()
     finally:
-        outer.charge(_less(scope.usage, paid), _less(scope.guard_usage, asked))
+        outer.charge(scope.usage - paid, scope.guard_usage - asked)
         outer.violations.extend(scope.violations[found:])
         for looked in scope.looked or ():
             outer.note_look(*looked)
         outer.left_behind += scope.left_behind[left:]
-
-
-def _less(usage: Usage, paid: Usage) -> Usage:
-    if paid is NO_USAGE:
-        return usage
-    return Usage(*(getattr(usage, name) - getattr(paid, name) for name in Usage.__fields__))

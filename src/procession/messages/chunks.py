@@ -57,8 +57,8 @@ class ResponseMetadata(Chunk):
     """
     What a provider, or a model's client, says before the answer.  Processors see it, clients do not.
 
-    ``warnings`` say what could not be done as asked, each a mapping with a ``type``; ``request`` is the body that was
-    sent, ``raw_response`` what came back, as far as the model's client hands them over.
+    ``warnings`` say what could not be done, each with a ``type``; ``request`` is the body that was sent, ``raw_response``
+    what came back, where a client has them; ``asked`` which of several models were asked, and used what: the last answers.
     """
 
     type: ClassVar[str] = "response-metadata"
@@ -69,6 +69,7 @@ class ResponseMetadata(Chunk):
     warnings: Sequence[Any] = ()
     request: Any = None
     raw_response: Any = None
+    asked: Sequence[tuple[str, Usage]] = ()
 
 
 class TextStart(Chunk):

@@ -48,5 +48,8 @@ class Usage(Value):
             self.cache_creation_input_tokens + other.cache_creation_input_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in Usage.__fields__))
+
 
 NO_USAGE = Usage()

@@ -7,13 +7,15 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from procession.errors import ModelError, SchemaError
-from procession.messages.chunks import Finish, TextDelta
+from procession.messages.chunks import Finish, ResponseMetadata, TextDelta
 from procession.messages.parts import TextPart
 from procession.messages.prompt import PromptMessage
+from procession.models.charge import charge_call
 from procession.models.json_answer import json_answer, unfenced
 from procession.models.model import LanguageModel, ModelRequest, ModelSettings
 from procession.steps.schema import Schema
 from procession.steps.scope import RequestScope
+from procession.steps.stray import is_failure
 
 __all__ = ["ask", "whole_answer"]
 
@@ -58,21 +60,23 @@ async def ask(
         response_format={"type": "json", "name": schema.__name__, "schema": wanted.json_schema()},
         streaming=False,
     )
-    text, finish = await whole_answer(model, request)
-    if scope is not None and finish is not None:
-        scope.spend_on_guard(finish.usage, model.id)
+    text, finish = await whole_answer(model, request, scope, by_guard=True)
     answer: T = _answer(model.id, text, finish, wanted, strict)
     return answer
 
 
-async def whole_answer(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish | None]:
+async def whole_answer(
+    model: LanguageModel, request: ModelRequest, scope: RequestScope | None = None, *, by_guard: bool = False
+) -> tuple[str, Finish | None]:
     """
-    Return the text that *model* answers with, and how the answer ended.
+    Return the text that *model* answers with, and how the answer ended; what it costs is charged to *scope*.
 
     Raises ``ModelError`` where the call fails.
     """
     pieces: list[str] = []
+    told: ResponseMetadata | None = None
     finish: Finish | None = None
+    paid = True
     stream = model.stream(request)
     try:
         async for chunk in stream:
@@ -80,8 +84,16 @@ async def whole_answer(model: LanguageModel, request: ModelRequest) -> tuple[str
                 pieces.append(chunk.text)
             elif isinstance(chunk, Finish):
                 finish = chunk
+            elif isinstance(chunk, ResponseMetadata):
+                told = chunk
+    except BaseException as error:
+        paid = told is not None or bool(pieces) or not is_failure(error)  # a model that refused to answer costs nothing
+        raise
     finally:
         await _close(stream)
+        if scope is not None and paid:
+            usage = finish.usage if finish is not None else None
+            charge_call(scope, model.id, request, told, usage, "".join(pieces), by_guard=by_guard)
     return "".join(pieces), finish
 
 

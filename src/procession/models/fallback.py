@@ -33,7 +33,7 @@ class FallbackModel:
     it, that is every failure of a model, also a request that it refuses (``rejected``).  Nobody else is asked where the
     caller cancels, where the request is faulty on our side, such as a file that cannot be sent, and once something was
     said: its reader cannot take it back.  ``ResponseMetadata.warnings`` of the answer name those who failed, and
-    ``model_id`` who answered.
+    ``model_id`` and ``asked`` who answered.
 
     Raises ``DefinitionError`` for an empty list, for what is no model and for what is no kind of error.
 
@@ -75,6 +75,7 @@ class FallbackModel:
         """
         failures: list[ModelError] = []
         spent = NO_USAGE
+        asked: list[tuple[str, Usage]] = []
         for number, model in enumerate(self.models, 1):
             stream: AsyncIterator[Chunk] | None = None
             held: list[Chunk] = []
@@ -85,12 +86,13 @@ class FallbackModel:
                 except Exception as error:
                     failure = _failure(model, error)
                     spent += _spent(held)
+                    asked.append((model.id, _spent(held)))
                     if number == len(self.models) or not self._on(failure):
                         raise failure from failure.__cause__
                     failures.append(failure)
                     continue
                 notes = [_note(*one, model) for one in zip(self.models, failures, strict=False)]
-                for chunk in _opening(model, held, notes):
+                for chunk in _opening(model, held, notes, asked):
                     yield _with_usage(chunk, spent)
                 async for chunk in stream:
                     yield chunk if spent is NO_USAGE else _with_usage(chunk, spent)
@@ -147,13 +149,19 @@ def _note(failed: LanguageModel, failure: ModelError, model: LanguageModel) -> M
     return {"type": "other", "message": f"{failed.id} failed ({failure.kind}{status}): {model.id} answers instead"}
 
 
-def _opening(model: LanguageModel, held: Sequence[Chunk], notes: Sequence[Any]) -> Iterable[Chunk]:
+def _opening(
+    model: LanguageModel, held: Sequence[Chunk], notes: Sequence[Any], asked: Sequence[tuple[str, Usage]]
+) -> Iterable[Chunk]:
     """
     Return what was held back, and at its head who answers and who failed before.
     """
     first = held[0]
     said = first if isinstance(first, ResponseMetadata) else ResponseMetadata()
-    metadata = said.replace(model_id=said.model_id or model.id, warnings=(*notes, *said.warnings))
+    metadata = said.replace(
+        model_id=said.model_id or model.id,
+        warnings=(*notes, *said.warnings),
+        asked=(*asked, *(said.asked or ((model.id, NO_USAGE),))),
+    )
     return (metadata, *(held[1:] if said is first else held))
 
 

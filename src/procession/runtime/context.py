@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from procession.errors import ResumeError, RunError
 from procession.messages.chunks import Chunk
-from procession.messages.usage import Usage
+from procession.messages.usage import NO_USAGE, Usage
 from procession.runtime.meter import refuse_spent
 from procession.runtime.records import Record
 from procession.runtime.state import RunState, is_within
@@ -253,6 +253,7 @@ class Context:
             report(usage, model, money)
             if usage is not None:
                 run.scope.charge(usage)
+            run.scope.tell_call(model, usage or NO_USAGE, money=money)
             refuse_spent()
         finally:
             if begun is not None:

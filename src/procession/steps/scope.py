@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
+from procession.ids import new_id
 from procession.messages.chunks import Chunk
 from procession.messages.usage import NO_USAGE, Usage
 from procession.steps.abort import AbortSignal
 from procession.steps.left import Mark
 from procession.steps.request_context import RequestContext
-from procession.steps.spending import METERS, report
+from procession.steps.spending import METERS, ModelCall, report
 
 __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark"]
 
@@ -105,6 +106,7 @@ class RequestScope:
         "_spent",
         "abort_signal",
         "background",
+        "calls",
         "emit",
         "grace",
         "guard_usage",
@@ -148,6 +150,8 @@ class RequestScope:
         self._spent: list[Usage] = []
         self.guard_usage = NO_USAGE
         """Tokens of what processors asked a model: an account of its own, as a step's tokens are those of its model call."""
+        self.calls: list[ModelCall] | None = None
+        """The model calls of the request, those of runs inside it too, where a processor has asked to be told of them."""
         self.pending: list[Awaitable[Any]] = []
         """What callbacks and monitors left to be awaited before the request ends."""
         self.replacement: Any = None
@@ -183,21 +187,50 @@ class RequestScope:
             self._spent = [sum(self._spent[1:], self._spent[0])]
         return self._spent[0] if self._spent else NO_USAGE
 
-    def spend(self, usage: Usage, model: str = "") -> None:
+    def spend(self, usage: Usage, model: str = "", *, told: bool = True) -> None:
         """
         Count the tokens of a call of the model with this id; for the budgets around it as well.
+
+        With *told* it is told to whoever asked for calls: it has to be paid for.
         """
         self._spent.append(usage)
+        if told:
+            self.tell_call(model, usage)
         if METERS.get():
             report(usage, model)
 
-    def spend_on_guard(self, usage: Usage, model: str = "") -> None:
+    def spend_on_guard(self, usage: Usage, model: str = "", *, told: bool = True) -> None:
         """
         Count the tokens of what a processor asked a model; for the budgets around it as well.
         """
         self.guard_usage = self.guard_usage + usage
+        if told:
+            self.tell_call(model, usage)
         if METERS.get():
             report(usage, model)
+
+    @property
+    def tells_calls(self) -> bool:
+        """
+        Whether anybody has asked to be told of model calls: here, or in a run around this one.
+        """
+        scope: RequestScope | None = self
+        while scope is not None and scope.calls is None:
+            scope = scope.outer
+        return scope is not None
+
+    def tell_call(self, model: str, usage: Usage, *, money: float = 0.0, estimated: bool = False) -> None:
+        """
+        Note a model call that has to be paid for, for whoever has asked to be told, here and in the runs around this one.
+        """
+        call: ModelCall | None = None
+        scope: RequestScope | None = self
+        while scope is not None:
+            if scope.calls is not None:
+                if call is None:
+                    call = ModelCall(id=new_id(), model=model, usage=usage, money=money, estimated=estimated)
+                scope.calls.append(call)
+            scope = scope.outer
 
     def charge(self, usage: Usage, guards: Usage = NO_USAGE) -> None:
         """

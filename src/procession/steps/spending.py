@@ -12,9 +12,25 @@ from contextvars import ContextVar
 from threading import Lock
 
 from procession.errors import InputError
-from procession.messages.usage import Usage
+from procession.messages.usage import NO_USAGE, Usage
+from procession.messages.value import Value
 
-__all__ = ["METERS", "Calls", "Count", "amount", "report"]
+__all__ = ["METERS", "Calls", "Count", "ModelCall", "amount", "report"]
+
+
+class ModelCall(Value, kw_only=True):
+    """
+    A model call that was made and has to be paid for.
+    """
+
+    id: str
+    """The call's own, so that whoever books it twice can tell."""
+    model: str = ""
+    usage: Usage = NO_USAGE
+    money: float = 0.0
+    """What a step said that something has cost, in dollars: no model was named then."""
+    estimated: bool = False
+    """Whether the provider did not say what it used: the call was broken off, or nothing was counted."""
 
 
 class Count:

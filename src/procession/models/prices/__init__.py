@@ -1,0 +1,3 @@
+"""
+What models cost: prices as data.
+"""
