@@ -22,7 +22,7 @@ from procession.messages.value import Value
 
 EXAMPLES: dict[str, Any] = {
     "str": "x", "str | bytes": b"\x00\xff", "bool": True, "bool | None": False, "int": 7, "float | None": 1.5, "str | None": "y",
-    "Any": {"a": [1, None]}, "Sequence[Any]": ({"w": 1},), "Usage": Usage(1, 2), "BaseException": None, "tuple[Any, ...]": ("w", 1),
+    "Any": {"a": [1, None]}, "Sequence[Any]": ({"w": 1},), "Sequence[tuple[str, Usage]]": (("m", Usage(1, 2)),), "Usage": Usage(1, 2), "BaseException": None, "tuple[Any, ...]": ("w", 1),
     "Mapping[str, Any] | None": {"p": {"k": 1}}, "Metadata": {"p": {"k": 1}}, "Mapping[str, str] | None": {"h": "1"},
     "TripwireInfo": chunks.TripwireInfo("bad", True, {"m": 1}, "p", "no"), "Approval | None": parts.Approval("a", True),
     "ToolState": "result", "Literal['url', 'document']": "document", "Literal[\"url\", \"document\"]": "document",

@@ -157,6 +157,7 @@ def test_sums_are_those_of_fractions(cents: Decimal, usages: list[tuple[int, int
 def test_units() -> None:
     """An amount is taken as it is written."""
     assert [units_of(value, 2) for value in (0, 1, "1.50", 0.07, Decimal("0.1"))] == [0, 100, 150, 7, 10]
-    for wrong in (-1, "1.505", None, "abc", [], True):
+    wrongs: list[Any] = [-1, "1.505", None, "abc", [], True]
+    for wrong in wrongs:
         with pytest.raises(ValueError):
             units_of(wrong, 2)

@@ -28,10 +28,10 @@ class _Guard(Protocol):
     """
 
     id: str
+    on_error: Literal["stop", "skip"]
     store: CostStore
     prices: PriceTable
     refuses_unknown: bool
-    on_error: Literal["stop", "skip"]
 
     def account(self, scope: RequestScope) -> str | None:
         """Under which name the request is in the store, or ``None`` where it does not say whose it is."""

@@ -11,9 +11,10 @@ from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.storage.base import Thread
 from procession.storage.memory_cache import InMemoryCacheStore
+from procession.storage.memory_costs import InMemoryCosts
 from procession.storage.memory_journal import InMemoryJournal
 
-__all__ = ["InMemoryCacheStore", "InMemoryJournal", "InMemoryThreadStore"]
+__all__ = ["InMemoryCacheStore", "InMemoryCosts", "InMemoryJournal", "InMemoryThreadStore"]
 
 
 class InMemoryThreadStore:

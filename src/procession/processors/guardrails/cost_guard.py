@@ -98,9 +98,9 @@ class CostGuard(Processor):
         self.max_cost: Any = max_cost if callable(max_cost) else _given(name, "max_cost", max_cost)
         self.cost_scope: CostScope = one_of(name, "scope", scope, get_args(CostScope))
         self.seconds = None if self.cost_scope == "run" else _window(name, window)
-        self.store = _store(name, store, self.cost_scope, self.seconds)
+        self.store: CostStore = _store(name, store, self.cost_scope, self.seconds)
         self.prices = _prices(name, prices)
-        self.refuses_unknown = one_of(name, "unknown", unknown, ("stop", "warn")) == "stop"
+        self.refuses_unknown: bool = one_of(name, "unknown", unknown, ("stop", "warn")) == "stop"
         self.strategy = one_of(name, "strategy", strategy, ("block", "warn"))
         self.mode = one_of(name, "mode", mode, ("enforce", "monitor"))
         self.message = message
@@ -111,13 +111,14 @@ class CostGuard(Processor):
         self.warn_at_percent = warn_at_percent
         self.include_breakdown = include_breakdown
         self.reserve: Any = reserve
-        if reserve is not None and not callable(reserve) and reserve != "estimate":
+        self._estimates = reserve == "estimate"
+        if reserve is not None and not callable(reserve) and not self._estimates:
             self.reserve = _given(name, "reserve", reserve)
         self.reserve_tokens = int(positive(name, "reserve_tokens", reserve_tokens))
         self.reserve_seconds = positive(name, "reserve_seconds", reserve_seconds)
         self.on_missing_key = one_of(name, "on_missing_key", on_missing_key, ("stop", "skip"))
         stops = self.strategy == "block" and self.mode == "enforce"
-        self.on_error = on_error if on_error is not None else "stop" if stops else "skip"
+        self.on_error: Literal["stop", "skip"] = on_error if on_error is not None else "stop" if stops else "skip"
         self.timeout = timeout if timeout is not None else self.timeout
         # One of the two looks: what is to be held depends on the prompt, which is there later.
         setattr(self, "process_input_step" if reserve is not None else "process_llm_request", None)
@@ -214,7 +215,7 @@ class CostGuard(Processor):
         """
         Return what is to be held for the coming call.
         """
-        if self.reserve == "estimate" and isinstance(ctx, LLMRequestContext):
+        if self._estimates and isinstance(ctx, LLMRequestContext):
             asked = estimated_usage(ModelRequest(messages=ctx.prompt)).input_tokens
             usage = Usage(asked, self.reserve_tokens)
             return max([self.prices.cost(name, usage) or 0 for name in _names(model)])
