@@ -8,7 +8,7 @@ import pytest
 from tests.agents.kit import WAYS, ask, at
 
 from procession.agents.agent import Agent
-from procession.errors import ModelError
+from procession.errors import ModelError, ProcessorDefinitionError
 from procession.processors.processor import Processor
 from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.testing.fake_model import FakeModel
@@ -147,3 +147,41 @@ async def test_it_is_asked_last(way: str) -> None:
         "processor:mine",
         "processor:prefill-error-handler",
     ]
+
+
+@both_ways
+async def test_matchers_know_further_refusals(way: str) -> None:
+    """A pattern, searched for in error, causes and body, or a function of the error and of its causes, is a refusal too."""
+    plain = fail("the last message must be the user's", status=400)
+    buried = ModelError("bad request", body={"message": "The LAST message must be the user's"})
+    caused = ModelError("it failed")
+    caused.__cause__ = KeyError("assistant")
+
+    def is_key(error: BaseException) -> bool:
+        return isinstance(error, KeyError)
+
+    for error, matcher in ((plain, "last message must be"), (buried, "last message must be"), (caused, is_key)):
+        model = FakeModel([error, "ok"])
+        handler = PrefillErrorHandler(matchers=[matcher])
+        seen = await ask(Agent("parrot", model=model, error_processors=[handler]), way, TURNS)
+        assert seen.result.text == "ok"
+        assert model.requests[1].messages[-1].text == CONTINUE
+        seen = await ask(Agent("parrot", model=FakeModel([error, "ok"])), way, TURNS)
+        assert seen.error is error
+    model = FakeModel([REFUSED, "ok"])  # and its own are known all the same
+    handler = PrefillErrorHandler(matchers=["something else"])
+    assert (await ask(Agent("parrot", model=model, error_processors=[handler]), way, TURNS)).result.text == "ok"
+
+
+async def later(error: BaseException) -> bool:
+    """Match, some time."""
+    return True
+
+
+@pytest.mark.parametrize(
+    ("matchers", "named"), [("text", "a text"), (["("], "regular"), ([7], "7"), ([later], "plain")]
+)
+def test_matchers_that_are_none_are_refused(matchers: Any, named: str) -> None:
+    """What is neither a pattern nor a plain function is an error when the handler is made."""
+    with pytest.raises(ProcessorDefinitionError, match=named):
+        PrefillErrorHandler(matchers=matchers)

@@ -5,7 +5,7 @@ CompatRule: what one provider refuses in a history, and how it is mended.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import yields
 from procession.messages.value import Value
 
-__all__ = ["CompatRule", "family_of", "words_of"]
+__all__ = ["CompatRule", "causes_of", "family_of", "words_of"]
 
 Fix: TypeAlias = Callable[[Sequence[MessageDraft]], bool]
 """Edits the run's messages in place, and tells whether it changed something."""
@@ -89,13 +89,21 @@ def words_of(error: ModelError) -> str:
     Return what an error says, with its causes and what the provider answered.
     """
     words: list[str] = []
+    for one in causes_of(error):
+        words += [str(one), str(getattr(one, "body", None) or "")]
+    return "\n".join(words)
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """
+    Yield an error and then its causes, five at most.
+    """
     one: BaseException | None = error
     for _ in range(_CAUSES):
         if one is None:
-            break
-        words += [str(one), str(getattr(one, "body", None) or "")]
+            return
+        yield one
         one = one.__cause__
-    return "\n".join(words)
 
 
 def family_of(provider: object) -> str | None:
