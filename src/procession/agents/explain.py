@@ -196,6 +196,9 @@ def _options(owner: Any) -> Iterator[str]:
         yield "blocks where it cannot check"
     if option(owner, "blocking"):
         yield "in a worker thread"
+    asks = getattr(owner, "asks_whom", None)
+    if asks is not None:
+        yield asks
 
 
 # -- what does not, and what else matters

@@ -16,7 +16,10 @@ from procession.processors.violation import GuardOutcome, GuardReport, Violation
 
 __all__ = ["GuardOutcomes", "outcomes_of"]
 
-_STRICTEST_FIRST: tuple[GuardOutcome, ...] = ("blocked", "error", "timeout", "modified", "would_block", "warned")
+_STRICTEST_FIRST: tuple[GuardOutcome, ...] = (
+    "blocked", "error", "timeout", "modified", "would_block", "warned", "skipped",
+)  # fmt: skip
+"""Of what was not looked at, such as a file, nobody says that it is allowed."""
 
 
 def outcomes_of(state: LoopState) -> Sequence[GuardReport]:

@@ -28,6 +28,7 @@ from procession.processors.contexts import (
 )
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
 from procession.processors.detect.verdicts import VERDICT_TTL, VerdictCache, verdict_by
+from procession.processors.guard_scope import note_files
 from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import StreamedText, pieces_of
 from procession.processors.hooks import Hook
@@ -131,6 +132,19 @@ class AskingGuard(TextGuard):
             setattr(self, "process_output_stream", stream)  # noqa: B010
             setattr(self, "flush_output_stream", flush)  # noqa: B010
 
+    @property
+    def asks_whom(self) -> str | None:
+        """
+        What ``agent.explain()`` says of whom it asks, and how.
+        """
+        if not self.asks:
+            return None
+        by = self.stream_by if self.by_segments else "block"
+        said = f"asks {type(self.detector).__name__}"
+        if self.process_output_stream is not None:
+            said += f", in streams by {by} characters" if isinstance(by, int) else f", in streams by {by}"
+        return said + (", verdicts kept between requests" if self._verdict_cache is not None else "")
+
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
         """
         Return what counts in *text*, given a detector's *verdict* of it.
@@ -191,6 +205,7 @@ class AskingGuard(TextGuard):
     # -- hooks
 
     async def _input_slowly(self, ctx: InputContext) -> None:
+        note_files(ctx, self.new_messages(ctx))
         await self._now_or_beside(ctx, lambda ctx: self._look_at_all(ctx, self.new_messages(ctx)))
 
     async def _result_slowly(self, ctx: OutputResultContext) -> None:

@@ -24,7 +24,7 @@ from procession.processors.contexts import (
     ToolResultContext,
     notes_of,
 )
-from procession.processors.guard_scope import Scope, messages_in, scope_of
+from procession.processors.guard_scope import Scope, messages_in, note_files, scope_of
 from procession.processors.guarded_message import guarded_message, told, undone
 from procession.processors.guarded_strings import guarded_call, guarded_notes, guarded_strings
 from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
@@ -241,7 +241,9 @@ class TextGuard(Processor):
         """
         Look at the messages that came with this call.
         """
-        for message in self.new_messages(ctx):
+        messages = self.new_messages(ctx)
+        note_files(ctx, messages)
+        for message in messages:
             self.look_at(ctx, message, self.texts_of(ctx, message), self.regions)
 
     def process_output_result(self, ctx: OutputResultContext) -> Any:

@@ -105,7 +105,7 @@ class Folder:
     __slots__ = ("_rest", "at")
 
     def __init__(self) -> None:
-        self._rest = ""
+        self._rest: str = ""
         self.at = 0
         """Where in the text the part begins that is not in the view yet."""
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.text.patterns import Rule, compile_pattern
+from procession.messages.text.scan import BUDGET
 from procession.messages.text.spans import Region, Span
 from procession.processors.detect.presets import PRESETS
 from procession.processors.guard_scope import Scope
@@ -101,6 +102,12 @@ class RegexFilter(TextGuard):
 
     def _rule(self, given: Mapping[str, Any] | Rule) -> Rule:
         rule = given if isinstance(given, Rule) else self._compiled(given)
+        if rule.reach.risky:
+            log_once(
+                self.id,
+                f"pattern {rule.name!r} may take exponential time: a search is stopped after {BUDGET:g} s, and the guard "
+                "then cannot check; bound the inner repeat",
+            )
         if not rule.bounded and self.phase != "input" and not self.passes:
             log_once(
                 self.id,
