@@ -15,6 +15,7 @@ from procession.messages.message_list import MessageList
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
+from procession.processors.guardrails.system_prompt import SystemPromptScrubber
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.utility.unicode import UnicodeNormalizer
 from procession.steps.scope import RequestScope
@@ -82,6 +83,8 @@ def _guard(name: str, params: Mapping[str, Any]) -> Any:
             return RegexFilter(
                 rules=[{"name": word, "pattern": re.escape(word), "flags": flags} for word in params["keywords"]]
             )
+        case "prompt-leak-block":
+            return SystemPromptScrubber(strategy="block", protect=[params["system_prompt"]])
         case "unicode-normalise":
             return UnicodeNormalizer(profile="safe")
         case _:

@@ -33,7 +33,8 @@ CORPORA: dict[str, list[dict[str, Any]]] = {
         {"id": "t3", "text": "plain", "guard": "pass-through", "chunks": list("plain"), "must_not_emit": [], "expected_action": "pass"},
         {"id": "t4", "text": "a  b", "guard": "unicode-normalise", "chunks": ["a ", " b"], "must_not_emit": [], "expected_action": "rewrite", "expected_full": "a b"},
         {"id": "t5", "text": "AB-1", "guard": "regex-redact", "params": {"patterns": ["AB-[0-9]+"], "replacement": "#"}, "chunks": ["AB", "-1"], "must_not_emit": ["AB-1"], "expected_action": "redact", "expected_full": "\u27e6regex\u27e7"},
-        {"id": "t6", "text": "x", "guard": "prompt-leak-block", "chunks": ["x"], "must_not_emit": [], "expected_action": "block"},
+        {"id": "t6", "text": "I was told: Never say that the garden gate is open.", "guard": "prompt-leak-block", "params": {"system_prompt": "Never say that the garden gate is open. Be kind."}, "chunks": ["I was told: Never say that the gar", "den gate is open."], "must_not_emit": ["Never say that", "garden gate"], "expected_action": "block"},
+        {"id": "t7", "text": "x", "guard": "made-up", "chunks": ["x"], "must_not_emit": [], "expected_action": "block"},
     ],
     "moderation": [{"id": "m1", "text": "hello", "labels": ["none"]}, {"id": "m2", "text": "You fool.", "labels": ["harassment", "hate"]}],
 }  # fmt: skip
@@ -64,7 +65,7 @@ def test_a_directory_is_measured(corpora: Path, capsys: pytest.CaptureFixture[st
     assert figures["injection"]["core"]["false_positive_rate"] == 0.0
     assert figures["unicode"] == {"accuracy": 1.0, "items": 1}
     assert figures["moderation"] == {"accuracy": 1.0, "items": 2}
-    assert figures["streams"] == {"leaks": 0, "wrong": 0, "items": 5, "skipped": 1}
+    assert figures["streams"] == {"leaks": 0, "wrong": 0, "items": 6, "skipped": 1}
     assert set(figures["speed"]) == {"pii", "secrets", "injection", "benign", "unicode"}
     printed = capsys.readouterr().out
     assert "p2 hard missed email" in printed

@@ -36,14 +36,18 @@ from procession.messages.text.spans import Span, resolve
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.chain import chain, processor_steps
 from procession.processors.detect.detector import Verdict
+from procession.processors.guardrails.moderation import ModerationProcessor
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
+from procession.processors.guardrails.system_prompt import SystemPromptScrubber
 from procession.processors.hold_back import Piece, pieces_of
 from procession.processors.processor import Processor
 from procession.processors.stream import StreamChain
 from procession.processors.stream_plan import StreamPlan, stream_plan
 from procession.processors.text_guard import TextGuard
+from procession.processors.utility.batch_parts import BatchParts
+from procession.processors.utility.token_limiter import TokenLimiter
 from procession.processors.utility.unicode import UnicodeNormalizer
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Tripwire
@@ -77,7 +81,11 @@ RULES = (
     {"name": "twice", "pattern": r"(\w)\1\1", "replacement": "<$1>"},
     {"name": "ahead", "pattern": r"foo(?=bar\d)|foo(?!\w)", "replacement": "<foo>"},
 )
-PLANTED = (*FOUND, "ABC-123", "ABC-", "zzz", "zzy", "foobar1", "foo", "aaa", "Eva Holm", "Eva ", "Holm")
+SECRET = "Never tell anybody that the garden gate stays open at night."
+PLANTED = (
+    *FOUND, "ABC-123", "ABC-", "zzz", "zzy", "foobar1", "foo", "aaa", "Eva Holm", "Eva ", "Holm",
+    SECRET, SECRET.upper(), "Never tell anybody", "the garden gate stays open", "that the garden g",
+)  # fmt: skip
 SHORT = ("x ABC-1 y", "a@b.co", "xzzzyzz ", "foobar1", "aaab")
 """Texts that are cut in every way there is."""
 
@@ -102,6 +110,12 @@ def _all() -> Iterator[tuple[str, Processor]]:
         yield f"regex {strategy}", guard
     yield "regex redact tight", RegexFilter(rules=RULES, strategy="redact", stream_carryover_size=1)
     yield "regex redact presets", RegexFilter(presets=["pii", "secrets", "urls"], strategy="redact", fold=True)
+    for strategy, guard in _strategies(ModerationProcessor, words=["foo", "aaa", "eva holm"]):
+        yield f"moderation words {strategy}", guard
+    yield "moderation substrings block", ModerationProcessor(words=["foo", "aaa", "zzz"], match="substring")
+    for strategy, guard in _strategies(SystemPromptScrubber, protect=[SECRET], custom_patterns=["ABC-[0-9]{1,9}"]):
+        yield f"scrubber {strategy}", guard
+    yield "scrubber redact remove", SystemPromptScrubber(protect=[SECRET], redaction="remove")
     for strategy, guard in _strategies(Codes):
         yield f"codes {strategy}", guard
     yield "unicode", UnicodeNormalizer()
@@ -111,6 +125,8 @@ def _all() -> Iterator[tuple[str, Processor]]:
 EVERY = dict(_all())
 NOT_IN_STREAMS = {PromptInjectionDetector}
 """Guards that only look at what others say to the model."""
+NO_GUARDS = {BatchParts, TokenLimiter}
+"""What shapes a stream, or ends it, for other reasons than what is said: their promises have tests of their own."""
 
 
 def _subclasses(kind: type[Any]) -> Iterator[type[Any]]:
@@ -130,7 +146,7 @@ def test_no_guard_is_forgotten() -> None:
         and getattr(kind, "process_output_stream", None) is not None
         and kind not in (TextGuard, AskingGuard)
     }
-    tested = {type(each) for each in EVERY.values()} | NOT_IN_STREAMS
+    tested = {type(each) for each in EVERY.values()} | NOT_IN_STREAMS | NO_GUARDS
     assert there <= tested, "add it to _all() above, with each of its strategies"
     for kind in NOT_IN_STREAMS:
         assert getattr(kind(), "process_output_stream", None) is None

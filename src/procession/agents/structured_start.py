@@ -20,7 +20,8 @@ def watch_for_object(state: LoopState, wanted: StructuredOutput | None) -> None:
     """
     Let the run end in a value, and its reader see it grow.
     """
-    made = state.structured = StructuredRun(wanted, output_guards(state.pipelines) if state.chain is not None else ())
+    guards = output_guards(state.pipelines) if state.chain is not None else ()
+    made = state.structured = StructuredRun(wanted, [guard.for_request(state.messages) for guard in guards])
     if state.on_chunk is not None:  # the reader is told by the same one: both get the same values in the same order
         state.on_chunk = PartialObjects(state.on_chunk, made, state.emit)
     elif state.emit is not None:

@@ -8,14 +8,14 @@ united, the strictest strategy counts, and every finding is still its own guard'
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from procession.messages.chunks import Chunk, TextDelta, ToolCall
-from procession.messages.text.scan import Lane
-from procession.messages.text.spans import Span, resolve
+from procession.messages.message_list import MessageList
+from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.adapter import left_out
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.beside import watch_beside
@@ -24,6 +24,7 @@ from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
 from procession.processors.judge import judged, look_and_report
 from procession.processors.nested_values import guarded_chunk
+from procession.processors.spared_lane import SparedLane
 from procession.processors.streamed_guard import note_before
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.text_guard import TextGuard
@@ -56,6 +57,8 @@ class GuardGroup:
         self._lenient = [guard for guard in self.guards if guard.passes]
         self.waits = any(guard.asks for guard in self.guards)
         """Whether it asks somebody outside."""
+        self._depends = any(type(guard).for_request is not TextGuard.for_request for guard in self.guards)
+        """Whether what one of them looks for depends on the request."""
         self._strictest_first = sorted(self.guards, key=_leniency)
         self._scanning = [guard for guard in self._strictest_first if guard.scan_tool_args]
         """Those that look at what tools are called with, the strictest first."""
@@ -77,7 +80,7 @@ class GuardGroup:
         chunk = ctx.chunk
         if type(chunk) is not TextDelta:
             return self._guarded_call(ctx, chunk) if self._scanning else chunk
-        block = TextBlocks[_Block].of(ctx, self._new_block).block(chunk)
+        block = self._blocks(ctx).block(chunk)
         if self.waits:
             block.whole.append(chunk.text)
             return None if self._strict else chunk
@@ -94,7 +97,7 @@ class GuardGroup:
         out: Chunk | None = chunk
         for guard in self._scanning:
             with self._as(ctx, guard):
-                out = guarded_call(guard, ctx, out, guard.regions) if out is not None else None
+                out = guarded_call(guard, ctx, out, _regions(ctx, guard)) if out is not None else None
         return out
 
     async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
@@ -106,7 +109,7 @@ class GuardGroup:
         for guard in self._scanning:
             with self._as(ctx, guard):
                 if not isinstance(guard, AskingGuard) or not guard.asks:
-                    ctx.chunk = guarded_call(guard, ctx, ctx.chunk, guard.regions) or ctx.chunk
+                    ctx.chunk = guarded_call(guard, ctx, ctx.chunk, _regions(ctx, guard)) or ctx.chunk
                 elif not guard.enforces:
                     watch_beside(ctx, guard.call_looked_at, guard.timeout)
                 else:
@@ -121,7 +124,7 @@ class GuardGroup:
         out: Chunk | None = ctx.chunk
         for guard in self._strictest_first:
             with self._as(ctx, guard):
-                out = guarded_chunk(guard, ctx, out, guard.regions) if out is not None else None
+                out = guarded_chunk(guard, ctx, out, _regions(ctx, guard)) if out is not None else None
         return out
 
     async def look_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
@@ -134,7 +137,7 @@ class GuardGroup:
                 if isinstance(guard, AskingGuard) and guard.asks:
                     out = await within(guard.timeout, ctx, partial(guard.look_slowly, ctx))
                 else:
-                    out = guarded_chunk(guard, ctx, ctx.chunk, guard.regions)
+                    out = guarded_chunk(guard, ctx, ctx.chunk, _regions(ctx, guard))
             if out is None:
                 return None
             ctx.chunk = out
@@ -144,7 +147,7 @@ class GuardGroup:
         """
         Return the rest of the blocks that end now that ``ctx.chunk`` is about to come.
         """
-        ended = TextBlocks[_Block].of(ctx, self._new_block).ended_by(ctx.chunk)
+        ended = self._blocks(ctx).ended_by(ctx.chunk)
         if self.waits and ended:
             return self._flush_slowly(ctx, ended)
         out: list[Chunk] = []
@@ -187,11 +190,16 @@ class GuardGroup:
         ctx.speak_for(self)  # a verdict left it to its guard
         TextBlocks.forget(ctx)
 
-    def _new_block(self) -> _Block:
+    def _blocks(self, ctx: OutputStreamContext) -> TextBlocks[_Block]:
+        make = partial(self._new_block, ctx.message_list) if self._depends else self._new_block
+        return TextBlocks[_Block].of(ctx, make)
+
+    def _new_block(self, messages: MessageList | None = None) -> _Block:
         if self.waits:
             return _Block(StreamedText([]), [], [])
+        seen = {guard.id: guard if messages is None else guard.for_request(messages) for guard in self.guards}
         spared = [
-            (guard, _SparedLane(guard))
+            (guard, SparedLane(seen[guard.id]))
             for guard in self._strict
             if guard.on_error == "skip" or guard.timeout is not None
         ]
@@ -201,13 +209,13 @@ class GuardGroup:
                 [
                     Watch(guard.id, lane, lane.accepts)
                     if (lane := lanes.get(guard.id)) is not None
-                    else Watch(guard.id, guard.lane(), guard.accepts)
+                    else Watch(guard.id, seen[guard.id].lane(), guard.accepts)
                     for guard in self._strict
                 ],
                 least=max((guard.carryover for guard in self._strict), default=0),
                 batch=max((guard.batch for guard in self._strict), default=1),
             ),
-            [(guard, guard.new_block()) for guard in self._lenient],
+            [(guard, seen[guard.id].new_block()) for guard in self._lenient],
             spared,
         )
 
@@ -239,7 +247,7 @@ class GuardGroup:
             blocker = self._blocker(pieces[stop])
             assert blocker is not None
             guard, spans = blocker
-            note_before(TextBlocks[_Block].of(ctx, self._new_block), ctx, text, id, out)
+            note_before(self._blocks(ctx), ctx, text, id, out)
             with self._as(ctx, guard):
                 ctx.abort(guard.reason(spans), metadata=guard.metadata(spans))
         return shared.passed(text)
@@ -307,53 +315,6 @@ class GuardGroup:
         ctx.violated = bool(told)
 
 
-class _SparedLane:
-    """
-    The search of a guard that may fail or has a time limit: once that happened it finds nothing and holds nothing back.
-    """
-
-    __slots__ = ("_fed", "_guard", "_lane", "error", "settled")
-
-    def __init__(self, guard: TextGuard) -> None:
-        self._guard = guard
-        self._lane: Lane | None = guard.lane()
-        self._fed = 0
-        self.settled = 0
-        self.error: Exception | None = None
-
-    def feed(self, text: str, *, final: bool = False) -> Sequence[Span]:
-        """
-        Take the next piece and return the spans that are decided now.
-        """
-        self._fed += len(text)
-        if self._lane is None:
-            self.settled = self._fed
-            return ()
-        try:
-            with limited(self._guard.timeout) if self._guard.timeout is not None else nullcontext():
-                found = self._lane.feed(text, final=final)
-        except Exception as error:
-            return self._failed(error)
-        self.settled = self._lane.settled
-        return found
-
-    def accepts(self, span: Span, text: str) -> bool:
-        """
-        Whether a finding counts.
-        """
-        try:
-            return self._guard.accepts(span, text)
-        except Exception as error:
-            self._failed(error)
-            return False
-
-    def _failed(self, error: Exception) -> Sequence[Span]:
-        self.error = self.error or error
-        self._lane = None
-        self.settled = self._fed
-        return ()
-
-
 class _Block:
     """
     One block of text: what the strict guards share, what each lenient one has of its own, and the whole text so far.
@@ -365,12 +326,16 @@ class _Block:
         self,
         shared: StreamedText,
         own: list[tuple[TextGuard, StreamedText]],
-        spared: list[tuple[TextGuard, _SparedLane]],
+        spared: list[tuple[TextGuard, SparedLane]],
     ) -> None:
         self.shared = shared
         self.own = own
         self.spared = spared
         self.whole: list[str] = []
+
+
+def _regions(ctx: OutputStreamContext, guard: TextGuard) -> Callable[[str], list[Region]]:
+    return guard.for_request(ctx.message_list).regions
 
 
 def _leniency(guard: TextGuard) -> int:

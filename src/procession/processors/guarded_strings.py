@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from procession.messages.chunks import Chunk, ToolCall, ToolInputDelta
 from procession.messages.text.spans import Region
 from procession.processors.context import HookContext
+from procession.processors.contexts import ToolResultContext, notes_of
 from procession.processors.hold_back import Piece, pieces_of
-from procession.processors.result_notes import ResultNotes
 from procession.processors.strings import KEY, Path, replace_strings, shown, strings_in
 
 __all__ = ["NOTICE", "Guarding", "call_texts", "guarded_call", "guarded_notes", "guarded_strings"]
@@ -65,15 +65,12 @@ def guarded_strings(
 
 
 def guarded_notes(
-    guard: Guarding,
-    ctx: HookContext[Any],
-    notes: ResultNotes | None,
-    look: Callable[[str], list[Region]],
-    where: Mapping[str, Any],
+    guard: Guarding, ctx: ToolResultContext, look: Callable[[str], list[Region]], where: Mapping[str, Any]
 ) -> None:
     """
     Do what the strategy says about what *look* finds in the metadata of a result; those that would change are dropped.
     """
+    notes = notes_of(ctx)
     if notes is None or notes.value is None:
         return
     where = {**where, "field": "provider_metadata"}

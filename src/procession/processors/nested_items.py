@@ -157,7 +157,7 @@ def _look(owner: Any) -> tuple[Callable[[Any], Any] | None, bool]:
     if isinstance(owner, AskingGuard) and owner.asks:
         return owner.look_slowly, True
     if isinstance(owner, TextGuard):
-        return lambda ctx: guarded_chunk(owner, ctx, ctx.chunk, owner.regions), False
+        return lambda ctx: guarded_chunk(owner, ctx, ctx.chunk, owner.for_request(ctx.message_list).regions), False
     return None, False
 
 

@@ -12,18 +12,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
+from procession.messages.message_list import MessageList
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
 from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
-from procession.processors.contexts import (
-    InputContext,
-    OutputResultContext,
-    OutputStreamContext,
-    ToolResultContext,
-    notes_of,
-)
+from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.guard_scope import Scope, messages_in, note_files, scope_of
 from procession.processors.guarded_message import guarded_message, told, undone
 from procession.processors.guarded_strings import guarded_call, guarded_notes, guarded_strings
@@ -53,8 +48,7 @@ class TextGuard(Processor):
 
     * ``block`` stops the run; nothing of a match is ever shown.
     * ``redact`` hides each match behind ``replacement``.
-    * ``filter`` drops the message, the streamed block or the string that holds a match.
-    * ``warn`` reports and changes nothing.
+    * ``filter`` drops the message, the streamed block or the string that holds a match; ``warn`` only reports.
 
     A streamed answer is held back as far as a match could still begin: with ``rules`` as far as they need it, with a
     ``find`` of your own for ``window`` characters, which must be as long as your longest match and what it looks at
@@ -206,6 +200,12 @@ class TextGuard(Processor):
         Return the strategies under which text does not simply pass.
         """
         return tuple(strategy for strategy in cls.strategies if strategy not in ("warn", "detect"))
+
+    def for_request(self, messages: MessageList) -> TextGuard:
+        """
+        Return the guard as it looks at the texts of one request: itself, unless the *messages* say what it looks for.
+        """
+        return self
 
     # -- whole texts
 
@@ -369,7 +369,7 @@ class TextGuard(Processor):
         """
         where = {"phase": ctx.hook.value, "toolName": ctx.tool_name}
         result = guarded_strings(self, ctx, ctx.result, look, where)
-        guarded_notes(self, ctx, notes_of(ctx), look, where)
+        guarded_notes(self, ctx, look, where)
         return None if result is ctx.result else {"result": result}
 
     def joined(self, pieces: Iterable[Piece]) -> str:

@@ -6,7 +6,10 @@ For detection only: pure Russian or Greek text comes out as nonsense, which is o
 
 from __future__ import annotations
 
-__all__ = ["look_alike"]
+from procession.messages.text.normalise import Folder
+from procession.messages.text.offsets import Offsets
+
+__all__ = ["AlikeFolder", "look_alike"]
 
 _OWN: dict[str, str] = {
     # Cyrillic
@@ -57,3 +60,15 @@ def look_alike(text: str) -> str:
     'ignore all'
     """
     return text if text.isascii() else text.translate(_LETTERS)
+
+
+class AlikeFolder(Folder):
+    """
+    ``normalise.fold`` for a text that comes in pieces, with look-alike letters as the ones that they look like.
+    """
+
+    def feed(self, text: str, offsets: Offsets, *, final: bool = False) -> str:
+        """
+        Take the next piece, add to *offsets* and return what is added to the view.
+        """
+        return look_alike(super().feed(text, offsets, final=final))

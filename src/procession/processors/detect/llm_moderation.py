@@ -4,6 +4,7 @@ Detectors that ask a model whether a text is harmful, and whether it gives a sys
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,8 @@ from procession.processors.detect.detector import Verdict
 from procession.processors.detect.llm import Detection, ModelDetector, check_said, not_said, places, scored
 
 __all__ = ["leak_detector", "moderation_detector"]
+
+_KIND = re.compile(r"[a-z]+(?:[_-][a-z]+){0,2}")
 
 
 @dataclass
@@ -105,10 +108,17 @@ def leak_detector(
 def _read_leak(answer: LeakAnswer, text: str) -> Verdict:
     check_said(answer.detections)
     detections = answer.detections or []
-    scores = scored((found.type, found.confidence) for found in detections)
+    scores = scored((_kind(found), found.confidence) for found in detections)
     spans: list[Span] = []
     for found in detections:
         # What the model retells in other words than the text has stands for all of it.
         for start, end in places(found, text) or [(0, len(text))]:
-            spans.append(Span(start, end, found.type, f"model:{found.type}", found.confidence))
-    return Verdict(scores, tuple(spans), answer.reason)
+            spans.append(Span(start, end, _kind(found), f"model:{_kind(found)}", found.confidence))
+    return Verdict(scores, tuple(spans))
+
+
+def _kind(found: Detection) -> str:
+    """
+    Return the type of *found*, which reports show, unless the model has put something else there.
+    """
+    return found.type if _KIND.fullmatch(found.type) else "system_prompt"

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, cast
 
 from procession.errors import ProcessorDefinitionError
-from procession.messages.text.confusables import look_alike
-from procession.messages.text.normalise import Folder, fold
-from procession.messages.text.offsets import Offsets
+from procession.messages.text.confusables import AlikeFolder, look_alike
+from procession.messages.text.normalise import fold
 from procession.messages.text.patterns import Rule
 from procession.messages.text.scan import RuleLane
 from procession.messages.text.spans import Span
@@ -42,15 +41,6 @@ _JOINED = re.compile(
 )
 _BEFORE = rf"(?<![^\W_])(?<![{_MARKS}])"
 _AFTER = rf"(?![^\W_]|[{_MARKS}])"
-
-
-class _Alike(Folder):
-    """
-    What a detector sees, with look-alike letters as the ones that they look like.
-    """
-
-    def feed(self, text: str, offsets: Offsets, *, final: bool = False) -> str:
-        return look_alike(super().feed(text, offsets, final=final))
 
 
 def word_rules(name: str, words: Words, match: WordMatch = "word") -> tuple[Rule, ...]:
@@ -85,7 +75,7 @@ def word_lane(rules: Sequence[Rule]) -> RuleLane:
     """
     Return a fresh search for words in a text that comes in pieces.
     """
-    return RuleLane(rules, folder=_Alike())
+    return RuleLane(rules, folder=AlikeFolder())
 
 
 def find_words(rules: Sequence[Rule], text: str) -> list[Span]:
