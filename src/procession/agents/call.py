@@ -393,6 +393,8 @@ async def prepare(
         watch_for_object(state, state.settings.structured_output)
     open_ports(state)
     scope.resources["messages"] = message_list
+    scope.resources["max_steps"] = state.settings.max_steps
+    scope.resources["max_processor_retries"] = state.settings.max_retries
     for processor in pipelines.begins:
         processor.begin_request(scope)
     return Call(agent, state, agent.loop_of(pipelines), options)

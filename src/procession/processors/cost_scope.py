@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal, TypeAlias
 
+from procession.processors.tenant import tenant_of
 from procession.steps.scope import RequestScope
 
 __all__ = ["CostScope", "Whose", "whose"]
@@ -40,27 +41,26 @@ def whose(kind: CostScope, scope: RequestScope) -> Whose | None:
     if kind == "run":
         return Whose(kind, None, scope.run_id) if scope.run_id else None
     context = scope.request_context
-    use = _memory_of(scope)
-    resource = _key(getattr(use, "resource_id", None)) or _key(context.get("resource_id"))
+    resource = tenant_of(scope)
     if kind == "resource":
         return Whose(kind, None, resource) if resource else None
     if kind == "thread":
-        thread = _key(getattr(use, "thread_id", None)) or _key(context.get("thread_id"))
+        thread = _thread_of(scope) or _key(context.get("thread_id"))
         return Whose(kind, resource, thread) if thread else None
     key = _key(context.get(f"{kind}_id"))
     tenant = _key(context.get("organization_id")) if kind != "organization" else None
     return Whose(kind, tenant, key) if key else None
 
 
-def _memory_of(scope: RequestScope) -> Any:
+def _thread_of(scope: RequestScope) -> str | None:
     """
-    Return which thread the request belongs to, or the run that it stands in.
+    Return the thread of the call, or of the run that it stands in.
     """
     around: RequestScope | None = scope
     while around is not None:
-        use = around.resources.get("memory")
-        if use is not None:
-            return use
+        found = _key(getattr(around.resources.get("memory"), "thread_id", None))
+        if found:
+            return found
         around = around.outer
     return None
 
