@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from procession.messages.message import Message
 
-__all__ = ["OUTPUT_TYPES", "signal_content", "step_entries", "tool_output", "user_content"]
+__all__ = ["OUTPUT_TYPES", "plain_file", "signal_content", "step_entries", "tool_output", "user_content"]
 
 _ANSWERED = frozenset({"result", "output-error", "output-denied"})
 OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
@@ -52,7 +52,7 @@ def step_entries(parts: Iterable[Part]) -> list[PromptMessage]:
             if part.text or part.signature or part.redacted or part.provider_metadata:
                 content.append(part)
         elif isinstance(part, FilePart):
-            content.append(_file(part))
+            content.append(plain_file(part))
     entries: list[PromptMessage] = []
     if content:
         entries.append(PromptMessage("assistant", tuple(content)))
@@ -76,7 +76,9 @@ def user_content(parts: Iterable[Part], notes: Mapping[str, Any] | None = None) 
     *notes* are the message's ``provider_metadata``: those of its last part, where it has none of the same name.
     """
     content = tuple(
-        _file(part) if isinstance(part, FilePart) else part for part in parts if isinstance(part, (TextPart, FilePart))
+        plain_file(part) if isinstance(part, FilePart) else part
+        for part in parts
+        if isinstance(part, (TextPart, FilePart))
     )
     if notes and content:
         *before, last = content
@@ -123,7 +125,7 @@ def signal_content(message: Message) -> tuple[PromptPart, ...]:
             if value is not None
         )
         text = f"<{tag}{attributes}>{_escaped(text, quotes=False)}</{tag}>"
-    files = (_file(part) for part in message.parts if isinstance(part, FilePart))
+    files = (plain_file(part) for part in message.parts if isinstance(part, FilePart))
     return (TextPart(text), *files)
 
 
@@ -136,7 +138,7 @@ def _escaped(text: str, *, quotes: bool = True) -> str:
     return text.replace('"', "&quot;") if quotes else text
 
 
-def _file(part: FilePart) -> FilePart:
+def plain_file(part: FilePart) -> FilePart:
     """
     Reduce a ``data:`` URI to what it holds.
     """

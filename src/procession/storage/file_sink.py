@@ -1,0 +1,131 @@
+"""
+FileSink: attachments in a directory of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkstemp
+
+from anyio.to_thread import run_sync
+
+from procession.errors import StoreError
+from procession.storage.attachments import is_key, key_of
+
+__all__ = ["FileSink"]
+
+
+class FileSink:
+    """
+    An ``AttachmentSink`` in *directory*, which is made where it is not there.
+
+    Each scope has a folder that only the user of this process may open (0700), each content a file that only they may read
+    (0600), named by its digest: what is there already is not written again.  A file is there whole or not at all.
+
+    >>> import anyio, tempfile
+    >>> async def main(directory):
+    ...     sink = FileSink(directory)
+    ...     reference = await sink.put(b"hi", media_type="text/plain", name="hi.txt", scope="ada")
+    ...     return await sink.get(reference, scope="ada"), await sink.get(reference, scope="bob")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     anyio.run(main, directory)
+    (b'hi', None)
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self.prefix = "attachment:"
+        """What every reference begins with."""
+
+    async def put(self, data: bytes, *, media_type: str, name: str | None, scope: str | None) -> str:
+        """
+        Keep *data* and return the reference to it.
+
+        Raises ``StoreError`` where it cannot be written.
+        """
+        return self.prefix + await run_sync(self._write, data, scope)
+
+    async def get(self, reference: str, *, scope: str | None) -> bytes | None:
+        """
+        Return what *reference* stands for, or ``None``.
+
+        Raises ``StoreError`` where it cannot be read, or is no longer what was put.
+        """
+        path = self._path(reference, scope)
+        return await run_sync(_read, path) if path is not None else None
+
+    async def url(self, reference: str, *, scope: str | None) -> str | None:
+        """
+        Return ``None``: nobody elsewhere can fetch a file of this machine.
+        """
+        return None
+
+    async def delete(self, reference: str, *, scope: str | None) -> bool:
+        """
+        Remove the file; ``False`` where there is none.
+
+        Raises ``StoreError`` where it cannot be removed.
+        """
+        path = self._path(reference, scope)
+        return path is not None and await run_sync(partial(_remove, path))
+
+    def _path(self, reference: str, scope: str | None) -> Path | None:
+        key = reference.removeprefix(self.prefix)
+        return self.directory / key if key != reference and is_key(key, scope) else None
+
+    def _write(self, data: bytes, scope: str | None) -> str:
+        key = key_of(data, scope)
+        path = self.directory / key
+        try:
+            if path.is_file() and path.stat().st_size == len(data):
+                return key
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            number, beside = mkstemp(dir=path.parent, prefix=".new-")  # 0600
+            try:
+                with os.fdopen(number, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(beside, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(beside)
+                raise
+        except OSError as error:
+            raise _failed("written", error) from error
+        return key
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _failed("read", error) from error
+    if sha256(data).hexdigest() != path.name:
+        raise StoreError("an attachment is no longer what was put", hint="its file was changed: restore or remove it")
+    return data
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _failed("removed", error) from error
+    return True
+
+
+def _failed(what: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"an attachment could not be {what}: {error.strerror or type(error).__name__}",
+        hint="look at the directory of the FileSink: its disk, its owner, its rights",
+    )
