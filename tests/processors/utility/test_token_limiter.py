@@ -122,6 +122,16 @@ async def test_a_call_and_its_result_stay_together(way: str, limit: int) -> None
     assert ("assistant: tool-call" in sent) == (limit >= 26)
 
 
+async def test_a_call_that_is_too_long_goes_whole() -> None:
+    """TOK-001: a call with long arguments goes with its result; what was said before and after it stays."""
+    model = FakeModel("ok")
+    call = ToolCallPart("c1", "write", {"t": "x " * 400}, "result", "ok")
+    answers = [Message("assistant", (call,)), Message("assistant", (TextPart("done"),))]
+    agent = Agent("clerk", model=model, input_processors=[TokenLimiter(40, counter=Words())])
+    await agent.generate([Message.user("write the file"), *answers, Message.user("thanks, next")])
+    assert said(model.requests[0]) == ["user: write the file", "assistant: done", "user: thanks, next"]
+
+
 @both_ways
 async def test_the_traffic_of_this_run_stays(way: str) -> None:
     """TOK-003: the second step's prompt has the call and its result, the history goes first, and stored messages are
@@ -129,7 +139,7 @@ async def test_the_traffic_of_this_run_stays(way: str) -> None:
     store = InMemoryThreadStore()
     memory = Memory(store)
     await ask(Agent("clerk", model=FakeModel("noted"), memory=memory), "generate", words(40, "old"), **IDS)
-    search, _ = counted_tool("search", words(20, "r"))
+    search, _ = counted_tool("search", words(50, "r"))
     model = FakeModel([call_tool("search"), "answer"])
     agent = Agent(
         "clerk", model=model, memory=memory, tools=[search],
@@ -145,7 +155,7 @@ async def test_the_traffic_of_this_run_stays(way: str) -> None:
     assert [message.role for message in kept] == ["user", "assistant", "user", "assistant"]
     assert kept[0].text == words(40, "old")
     calls = [part for part in kept[3].parts if isinstance(part, ToolCallPart)]
-    assert [call.result for call in calls] == [words(20, "r")]
+    assert [call.result for call in calls] == [words(50, "r")]
 
 
 @both_ways
@@ -260,6 +270,17 @@ async def test_a_text_that_is_too_long_may_be_cut(way: str) -> None:
     assert user.text == words(45, "u") + " [cut]"
     assert [part.type for part in user.content] == ["text", "file"]
     assert (await store.messages("t", resource_id="ada"))[0].text == words(200, "u") + "and more"
+
+
+async def test_a_cut_text_makes_room_for_what_came_of_it() -> None:
+    """In later steps the user's text is cut further, so that the run's own calls and results fit."""
+    tools = [counted_tool("search", words(4, "r"))[0]]
+    model = FakeModel([call_tool("search"), call_tool("search"), "answer"])
+    limiter = TokenLimiter(50, counter=Words(), user_text="truncate", marker=" [cut]", count_tools=False)
+    result = await Agent("clerk", model=model, tools=tools, input_processors=[limiter]).generate(words(200, "u"))
+    assert result.text == "answer"
+    assert [len(request.messages[0].text.split()) for request in model.requests] == [50, 44, 38]
+    assert [len(request.messages) for request in model.requests] == [1, 3, 5]
 
 
 @both_ways

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 from tests.agents.kit import WAYS, ask, counted_tool
 from tests.processors.stream_kit import deltas, streamed, texts
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import DataChunk, ReasoningDelta, TextDelta, TextEnd, ToolCall
 from procession.models.tokens.counter import TokenCounter
+from procession.processors import log
 from procession.processors.contexts import OutputStepContext
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.processor import Processor
@@ -18,6 +20,7 @@ from procession.processors.utility.token_limiter import TokenLimiter
 from procession.steps.scope import RequestScope
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
+from procession.workflows.workflow import create_workflow
 
 TEXT = "write to ada@example.org and bob@example.org now please "
 both_ways = pytest.mark.parametrize("way", WAYS)
@@ -192,3 +195,29 @@ async def test_the_model_counts_with_its_own_tokenizer() -> None:
         model = FakeModel(say(text), id=id)
         seen = await ask(Agent("clerk", model=model, output_processors=[TokenLimiter(exact)]), "stream")
         assert (seen.result.text == text) is passes
+
+
+@pytest.mark.parametrize("way", ["list", "workflow"])
+@pytest.mark.parametrize(
+    ("limiter", "strategy", "warned"),
+    [
+        (TokenLimiter(9, counter=Words(), id="cuts"), "redact", True),
+        (TokenLimiter(9, counter=Words(), id="cuts"), "block", True),
+        (TokenLimiter(9, counter=Words(), id="cuts"), "warn", False),
+        (TokenLimiter(9, counter=Words(), id="aborts", strategy="abort"), "redact", False),
+    ],
+)
+def test_a_limiter_before_a_guard_is_warned_about(
+    way: str, limiter: TokenLimiter, strategy: Any, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent whose answers are cut before a guard has seen them says so when it is made; behind the guard all is well."""
+    monkeypatch.setattr(log, "_said", set[Any]())
+    guard: Any = RegexFilter(presets=["pii"], strategy=strategy)
+    if way == "workflow":
+        guard = create_workflow("guards").then(guard).commit()
+    with capture_logs() as logs:
+        Agent("clerk", model=FakeModel("ok"), output_processors=[guard, limiter]).explain()
+    assert logs == []
+    with capture_logs() as logs:
+        Agent("clerk", model=FakeModel("ok"), output_processors=[limiter, guard]).explain()
+    assert [entry["processor_id"] for entry in logs if "behind all guards" in entry["event"]] == ["cuts"] * warned

@@ -52,6 +52,12 @@ class TokenCounter:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define count(text)")
 
+    async def load(self) -> None:
+        """
+        Get ready to count, without holding up the event loop.  What has nothing to load does nothing; ``count`` works
+        without it.
+        """
+
     def prefix(self, text: str, budget: float) -> str:
         """
         Return the longest beginning of *text* that has at most *budget* tokens, as far as a search by halves finds it.

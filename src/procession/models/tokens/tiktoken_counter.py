@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anyio import to_thread
+
 from procession.models.tokens.counter import TokenCounter
 from procession.models.tokens.encodings import load_encoding, need_encodings
 from procession.models.tokens.images import OPENAI_TILES, ImageRule
@@ -41,6 +43,14 @@ class TiktokenCounter(TokenCounter):
         self.images = images
         self._encode: Callable[[str], list[int]] | None = None
         """The tokenizer, once there was a text."""
+
+    async def load(self) -> None:
+        """
+        Load the tokenizer in a worker thread, unless it is there.
+        """
+        if self._encode is None:
+            loaded = await to_thread.run_sync(load_encoding, self.name)
+            self._encode = loaded.encode_ordinary
 
     def count(self, text: str) -> int:
         """

@@ -87,7 +87,7 @@ class ContextLengthRecovery(Processor):
         request.prompt = [request.prompt[at] for at in kept]
         return {"prompt": request.prompt}
 
-    def process_api_error(self, ctx: APIErrorContext) -> Mapping[str, Any] | None:
+    async def process_api_error(self, ctx: APIErrorContext) -> Mapping[str, Any] | None:
         """
         Learn from a refusal how much may be sent, and ask for another attempt where less of it can be.
         """
@@ -104,6 +104,7 @@ class ContextLengthRecovery(Processor):
         tries = tries if step == ctx.step_number else 0
         if tries >= self.max_retries:
             return None
+        await self._counter_of(request).load()
         costs = self._costs(ctx.state, request)
         sent = sum(costs)
         most = self._most(overflow, sent)
@@ -140,9 +141,11 @@ class ContextLengthRecovery(Processor):
         return learned if learned < sent else most
 
     def _costs(self, state: dict[str, Any], request: _Request) -> list[float]:
-        counter = self.counter if self.counter is not None else counter_for(request.model)
         costs: PromptCosts = state.setdefault("costs", PromptCosts())
-        return costs.of(request.prompt, counter)
+        return costs.of(request.prompt, self._counter_of(request))
+
+    def _counter_of(self, request: _Request) -> TokenCounter:
+        return self.counter if self.counter is not None else counter_for(request.model)
 
     def _kept(
         self, request: _Request, costs: Sequence[float], ctx: LLMRequestContext | APIErrorContext, most: float

@@ -9,6 +9,7 @@ from typing import Any
 from procession.messages.chunks import Chunk, DataChunk, StepStart, TextDelta
 from procession.messages.message import Message
 from procession.messages.parts import Part, TextPart
+from procession.messages.shapes import is_items
 from procession.models.tokens.counter import TokenCounter
 from procession.models.tokens.router import counter_for
 from procession.processors.contexts import OutputResultContext, OutputStreamContext
@@ -163,6 +164,7 @@ def _count_in(ctx: Any, counter: TokenCounter | None) -> _Count:
 
 def _model_of(ctx: Any) -> Any:
     """
-    Return the agent's model, where it has one that is known by itself.
+    Return the agent's model, the first of several.
     """
-    return getattr(ctx.agent, "model", None)
+    model = getattr(ctx.agent, "model", None)
+    return model[0] if is_items(model) and model else model

@@ -117,6 +117,8 @@ class TokenLimiter(Processor):
         self.on_memory_trim = on_memory_trim
         self.marker = marker
         self.count_tools = count_tools
+        self.cuts_answers = self.strategy == "truncate"
+        """Whether an answer may end anywhere: guards belong before what does that."""
         self._answers = AnswerLimit(self.limit, self.count_mode, aborts=self.strategy == "abort")
         if trim_mode != "memory-only":
             setattr(self, "process_input", None)  # noqa: B010
@@ -137,26 +139,27 @@ class TokenLimiter(Processor):
 
     # -- requests
 
-    def process_input(self, ctx: InputContext) -> None:
+    async def process_input(self, ctx: InputContext) -> None:
         """
         Take remembered messages out that are too many (``memory-only``).
         """
-        self._trim_memory(ctx, None)
+        await self._trim_memory(ctx, None)
 
-    def process_input_step(self, ctx: InputStepContext) -> None:
+    async def process_input_step(self, ctx: InputStepContext) -> None:
         """
         Note the tools of the coming request, and take remembered messages out that are too many (``memory-only``).
         """
         if self.count_tools:
             _note_tools(ctx)
         if self.trim_mode == "memory-only":
-            self._trim_memory(ctx, ctx.model)
+            await self._trim_memory(ctx, ctx.model)
 
-    def process_llm_request(self, ctx: LLMRequestContext) -> Mapping[str, Any] | None:
+    async def process_llm_request(self, ctx: LLMRequestContext) -> Mapping[str, Any] | None:
         """
         Send so much of the prompt that it has no more tokens than it may.
         """
         counter, prompt = self.counter_of(ctx.model), ctx.prompt
+        await counter.load()
         costs = _costs_in(ctx.state).of(prompt, counter)
         around = counter.per_request + self._tools_cost(ctx.state, counter)
         total = around + sum(costs)
@@ -224,8 +227,9 @@ class TokenLimiter(Processor):
         noted: _Tools | None = state.get("tools")
         return noted.cost(counter) if noted is not None else 0
 
-    def _trim_memory(self, ctx: InputContext | InputStepContext, model: Any) -> None:
+    async def _trim_memory(self, ctx: InputContext | InputStepContext, model: Any) -> None:
         counter = self.counter_of(model)
+        await counter.load()
         messages = ctx.message_list
         memory: MemoryCosts | None = ctx.state.get("memory")
         if memory is None:
