@@ -30,6 +30,7 @@ from procession.messages.usage import Usage
 from procession.models.model import ModelRequest
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.utility.batch_parts import BatchParts, BatchPartsProcessor
+from procession.steps.abort import AbortSignal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 
@@ -56,7 +57,7 @@ class Slow:
         try:
             yield TextStart("a")
             for second, word in self.words:
-                await anyio.sleep(began + second - anyio.current_time())
+                await anyio.sleep(max(0, began + second - anyio.current_time()))
                 if isinstance(word, Exception):
                     raise word
                 yield TextDelta(word, "a") if isinstance(word, str) else word
@@ -369,3 +370,89 @@ def test_options_that_are_none_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ProcessorDefinitionError, match=next(iter(options))) as caught:
         BatchPartsProcessor(**options)
     assert caught.value.hint
+
+
+@both_loops
+def test_what_comes_meanwhile_waits(backend: str) -> None:
+    """While what went on by itself is being looked at, no chunk of the model passes: one after the other, in order."""
+    inside: list[str] = []
+    overlapped: list[str] = []
+
+    async def slowly(ctx: Any) -> Any:
+        if isinstance(ctx.chunk, TextDelta):
+            overlapped.extend(inside)
+            inside.append(ctx.chunk.text)
+            await anyio.sleep(5)
+            inside.remove(ctx.chunk.text)
+        return ctx.chunk
+
+    model = Slow((1, "a"), (2, "b"), (2.1, "c"), (3, "d"))
+    processors = [BatchParts(max_wait_time=0.5), at("process_output_stream", slowly)]
+    said, result = played(backend, lambda: Agent("p", model=model, output_processors=processors))
+    assert said == [(6.5, "a"), (11.5, "bcd")]
+    assert (result.text, overlapped) == ("abcd", [])
+
+
+@both_loops
+@pytest.mark.parametrize("mode", ["before", "concurrent"])
+def test_guards_beside_the_model_hold_it_as_well(backend: str, mode: Any) -> None:
+    """What goes on by itself reaches nobody before the guards beside the model call have passed."""
+
+    async def looks(ctx: Any) -> None:
+        await anyio.sleep(5)
+
+    guard = at("process_input", looks, id="slow", check_only=True)
+    model = Slow((1, "a"), (20, "b"))
+    said, result = played(
+        backend,
+        lambda: Agent(
+            "p",
+            model=model,
+            guard_mode=mode,
+            input_processors=[guard],
+            output_processors=[BatchParts(max_wait_time=0.5)],
+        ),
+    )
+    assert said == ([(6.5, "a"), (25, "b")] if mode == "before" else [(5, "a"), (20, "b")])
+    assert result.text == "ab"
+
+
+@both_loops
+def test_a_run_that_is_cancelled_takes_its_timer_along(backend: str) -> None:
+    """Who cancels the reader's task waits for no timer, and the model is closed."""
+    model = Slow((1, "a"), (100, "b"))
+
+    async def main() -> float:
+        began = anyio.current_time()
+        with anyio.move_on_after(3):
+            await heard(Agent("p", model=model, output_processors=[BatchParts(max_wait_time=0.5)]))
+        return anyio.current_time() - began
+
+    assert play(backend, main) == 3
+    assert model.closed
+
+
+@both_loops
+def test_a_run_that_is_aborted_takes_its_timer_along(backend: str) -> None:
+    """An abort while text is held: the answer is what the reader was shown, and the model is closed."""
+    model = Slow((1, "a"), (2, "b"), (2.1, "c"), (100, "d"))
+
+    async def main() -> Any:
+        agent = Agent("p", model=model, output_processors=[BatchParts(batch_size=2, max_wait_time=50)])
+        shown: list[str] = []
+        signal = AbortSignal()
+        async with agent.stream("Hi", abort_signal=signal) as stream, anyio.create_task_group() as group:
+
+            async def abort() -> None:
+                await anyio.sleep(2.5)
+                signal.abort("enough")
+
+            group.start_soon(abort)
+            async for chunk in stream.full_stream:
+                if isinstance(chunk, TextDelta):
+                    shown.append(chunk.text)
+        return shown, await stream.result()
+
+    shown, result = play(backend, main)
+    assert (shown, result.text, result.status) == (["ab"], "ab", "aborted")
+    assert model.closed
