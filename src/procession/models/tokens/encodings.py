@@ -53,6 +53,7 @@ ENCODINGS = {
 _loading = Lock()
 
 
+@cache
 def has_encodings() -> bool:
     """
     Whether the extra ``tokens`` is installed.

@@ -60,8 +60,10 @@ def first_that_fits(count: Callable[[str], float], text: str, budget: float) -> 
         used += cost
         begin += len(piece)
     # What is joined may count more than its pieces did; a little less of it then fits.
+    step = max(1, begin // 64)
     while begin and count(text[:begin]) > budget:
-        begin -= max(1, begin // 64)
+        begin = max(0, begin - step)
+        step *= 2
     return text[:begin]
 
 

@@ -176,7 +176,7 @@ class TokenLimiter(Processor):
             costs = _costs_in(ctx.state).of(prompt, counter)
             kept = self._kept(prompt, costs, turn, around)
         if kept is None:
-            self._refuse(ctx, _too_large(shares, self.limit - around), shares, around, len(prompt))
+            self._refuse(ctx, self._too_large(shares, self.limit - around), shares, around, len(prompt))
         if not any(prompt[at].role != "system" for at in kept):
             self._refuse(ctx, "no message is left", shares, around, len(prompt))
         left = around + sum(costs[at] for at in kept)
@@ -195,6 +195,13 @@ class TokenLimiter(Processor):
         if self.trim_mode == "memory-only":  # what could be left out was; the rest is to stay as it is
             return list(range(len(prompt))) if around + sum(costs) <= self.limit else None
         return fitting(prompt, costs, turn, self.limit - around, contiguous=self.trim_mode == "contiguous")
+
+    def _too_large(self, shares: PromptShares, room: float) -> str:
+        if shares.system + shares.current_run > room:
+            return "what the tools were called with and answered in this run has too many"
+        if shares.system + shares.current_run + shares.user > room:
+            return "what the user said last does not fit"
+        return "what is not remembered, and so is not left out, has too many"
 
     def _with_less_said(
         self, prompt: list[PromptMessage], costs: Sequence[float], turn: range, counter: TokenCounter, over: float
@@ -305,12 +312,6 @@ def _note_tools(ctx: InputStepContext) -> None:
 
 def _costs_in(state: dict[str, Any]) -> PromptCosts:
     return cast("PromptCosts", state.setdefault("costs", PromptCosts()))
-
-
-def _too_large(shares: PromptShares, room: float) -> str:
-    if shares.system + shares.current_run > room:
-        return "what the tools were called with and answered in this run has too many"
-    return "what the user said last does not fit"
 
 
 def _is_plain(callback: Any) -> bool:
