@@ -7,14 +7,13 @@ whole of its code.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
+import codecs
 import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from procession.messages.text.codes import decoded
 from procession.messages.text.confusables import look_alike
 from procession.messages.text.normalise import Normalised, fold
 
@@ -23,8 +22,6 @@ __all__ = ["View", "views"]
 Locate = Callable[[int, int], tuple[int, int]]
 _DEEPEST = 2
 """How often something decoded is decoded again."""
-_LONGEST = 20_000
-"""Codes of more characters than this are left alone."""
 
 
 class View(NamedTuple):
@@ -62,11 +59,14 @@ def _views(text: str, made: tuple[str, ...], locate: Locate, depth: int) -> Iter
     backwards = _backwards(plain, made)
     if backwards is not None:
         yield backwards
+    rotated = _rotated(plain, made)
+    if rotated is not None:
+        yield rotated
     joined = _joined_strings(seen, made, locate)
     if joined is not None:
         yield joined
     if depth < _DEEPEST:
-        for name, start, end, inner in _decoded(text):
+        for name, start, end, inner in decoded(text):
             place = locate(start, end)
             yield from _views(inner, (*made, name), _always(place), depth + 1)
 
@@ -131,25 +131,39 @@ def _without_leet(text: str, one: str) -> str:
     return _LEET_WORD.sub(lambda word: word[0].translate(table), text)
 
 
-_SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*|/]{1,4}\w){6,}(?!\w)")
+_SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*|/]{1,4}\w(?!\w)){6,}")
+_SPACED_BY_UNDERSCORE = re.compile(r"(?<![^\W_])[^\W_](?:_[^\W_](?![^\W_])| [^\W_](?=_)){6,}")
 _GAP = re.compile(r"[ .\-_*|/]+")
 
 
 def _unspaced(seen: Normalised, made: tuple[str, ...], locate: Locate) -> Iterator[View]:
     """
-    Yield letters that were written with something between them as words; wider gaps part words.
+    Yield letters that were written with something between them as words.  Wider gaps part words, and so do blanks where
+    there is something else between letters.
     """
-    for run in _SPACED.finditer(seen.text):
-        gaps = {len(gap[0]) for gap in _GAP.finditer(run[0])}
-        narrow = min(gaps)
+    text = seen.text
+    runs = [*_SPACED.finditer(text), *(_SPACED_BY_UNDERSCORE.finditer(text) if "_" in text else ())]
+    for run in runs:
+        gaps = [gap[0] for gap in _GAP.finditer(run[0])]
+        narrow = min(len(gap) for gap in gaps)
+        marked = any(gap.strip() for gap in gaps)
+        seams = ["" if len(gap) == narrow and (gap.strip() or not marked) else " " for gap in gaps]
         letters = _GAP.split(run[0])
-        seams = ["" if len(gap[0]) == narrow else " " for gap in _GAP.finditer(run[0])]
         word = "".join(letter + seam for letter, seam in zip(letters, [*seams, ""], strict=True)).lower()
         place = locate(*seen.span(run.start(), run.end()))
         yield View(look_alike(word), (*made, "spaced"), _always(place))
 
 
 _REVERSED = re.compile(r"erongi|dragersid|tegrof|snoitcurtsni|tpmorp|selur ")
+
+
+_ROT13 = re.compile(r"\b(?:gur|naq|lbhe|lbh|nyy|sbe)\b|vtaber|qvfertneq|vafgehpgv|cebzcg|cerivbhf|flfgrz|erirny|sbetrg|cnffjbeq")
+
+
+def _rotated(plain: View, made: tuple[str, ...]) -> View | None:
+    if not _ROT13.search(plain.text):
+        return None
+    return View(codecs.encode(plain.text, "rot13"), (*made, "rot13"), plain.locate)
 
 
 def _backwards(plain: View, made: tuple[str, ...]) -> View | None:
@@ -184,72 +198,3 @@ def _joined_strings(seen: Normalised, made: tuple[str, ...], locate: Locate) -> 
     parts = [chain[0][0], *(after for _, after in chain)]
     text = _BLANKS.sub(" ", "".join(part[1] or part[2] or part[3] for part in parts).lower())
     return View(text, (*made, "joined"), _always(locate(*seen.span(parts[0].start(), parts[-1].end()))))
-
-
-# --- codes ---------------------------------------------------------------------------
-
-_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}(?![A-Za-z0-9+/_-])")
-_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ ,:]?){12,}(?![0-9A-Fa-f])")
-_HEX_SIGN = re.compile(
-    r"[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}[ ,:]?[0-9A-Fa-f]{2}"
-)
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+._-]){0,400}(?:%[0-9A-Fa-f]{2}[A-Za-z0-9+._-]{0,40}){3,}")
-_ENTITIES = re.compile(r"(?:&#?[A-Za-z0-9]{1,8};[^&\n]{0,40}){3,}")
-_ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}[ -~]{0,12}?){4,}")
-_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
-_HEX_PAIR = re.compile(r"[0-9A-Fa-f]{2}(?![0-9A-Fa-f]?x)")
-
-
-def _decoded(text: str) -> Iterator[tuple[str, int, int, str]]:
-    """
-    Yield what codes in *text* stand for: name, start, end and the text.
-    """
-    for found in _TAGS.finditer(text):
-        if text[found.start() - 1 : found.start()] != "\U0001f3f4":  # not the flag of a region
-            yield "tags", found.start(), found.end(), "".join(chr(ord(one) - 0xE0000) for one in found[0])
-    for found in _BASE64.finditer(text):
-        inner = _from_base64(found[0])
-        if inner is not None:
-            yield "base64", found.start(), found.end(), inner
-    for found in _HEX.finditer(text) if _HEX_SIGN.search(text) else ():
-        pairs = _HEX_PAIR.findall(found[0].replace("0x", "").replace("\\x", ""))
-        inner = _as_text(bytes.fromhex("".join(pairs)))
-        if inner is not None:
-            yield "hex", found.start(), found.end(), inner
-    if text.count("%") >= 3:
-        for found in _PERCENT.finditer(text):
-            from urllib.parse import unquote  # here, as few texts need it
-
-            yield "percent", found.start(), found.end(), unquote(found[0].replace("+", " "), errors="replace")
-    if "&" in text:
-        for found in _ENTITIES.finditer(text):
-            yield "entities", found.start(), found.end(), html.unescape(found[0])
-    if "\\u" in text:
-        for found in _ESCAPES.finditer(text):
-            yield "escapes", found.start(), found.end(), _ESCAPE.sub(lambda code: chr(int(code[1], 16)), found[0])
-
-
-def _from_base64(code: str) -> str | None:
-    if len(code) > _LONGEST or code.isdigit() or code.isalpha() and code.islower():
-        return None
-    plain = code.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return _as_text(base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True))
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _as_text(data: bytes) -> str | None:
-    """
-    Return *data* as text, if it reads like words and not like something random.
-    """
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    usual = sum(character.isalnum() or character in " \n\t.,;:!?'\"-()" for character in text)
-    blanks = sum(character.isspace() for character in text)
-    if blanks == 0 and text.isascii() and not _BASE64.fullmatch(text):
-        return None
-    return text if usual >= 0.85 * len(text) and (text.isprintable() or "\n" in text) else None

@@ -8,13 +8,14 @@ strings stand, in time that grows with the text and not with the number of rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from procession.messages.text.patterns import Rule
 from procession.messages.text.reach import UNBOUNDED
 from procession.messages.text.scan import find_spans
 from procession.messages.text.spans import Span
+from procession.messages.text.tries import any_of
 
 __all__ = ["Sieve"]
 
@@ -106,7 +107,7 @@ class Sieve:
             literal: [literal[:end] for end in range(1, len(literal)) if literal[:end] in literals]
             for literal in literals
         }
-        return re.compile(f"(?=({_any_of(literals)}))" if literals else "(?!)")
+        return re.compile(f"(?=({any_of(literals)}))" if literals else "(?!)")
 
 
 def _needs_of(rule: Rule) -> _Needs:
@@ -141,18 +142,3 @@ def _runs(cells: int) -> Iterator[tuple[int, int]]:
         cells >>= full
         yield (at + empty) << _CELL, (at + empty + full) << _CELL
         at += empty + full
-
-
-def _any_of(strings: Iterable[str]) -> str:
-    """
-    Return a pattern of any of *strings*, the longest first, which looks at each character once.
-    """
-    by_first: dict[str, list[str]] = {}
-    for string in strings:
-        by_first.setdefault(string[:1], []).append(string[1:])
-    ends = by_first.pop("", None) is not None
-    arms = [re.escape(first) + _any_of(rests) for first, rests in sorted(by_first.items())]
-    if not arms:
-        return ""
-    whole = arms[0] if len(arms) == 1 and not ends else f"(?:{'|'.join(arms)})"
-    return f"{whole}?" if ends else whole

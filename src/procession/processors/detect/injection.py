@@ -31,7 +31,24 @@ INJECTION_TYPES = (
 """Ways in which a text may attack."""
 
 _HIDDEN = frozenset(
-    {"leet", "spaced", "reversed", "joined", "base64", "hex", "percent", "entities", "escapes", "tags", "confusables"}
+    {
+        "leet",
+        "spaced",
+        "reversed",
+        "joined",
+        "base64",
+        "hex",
+        "percent",
+        "entities",
+        "escapes",
+        "tags",
+        "confusables",
+        "rot13",
+        "bidi",
+        "base32",
+        "binary",
+        "decimal",
+    }
 )
 _HIDDEN_SCORE = 0.4
 _PIECE = 6000

@@ -1,0 +1,212 @@
+"""
+``python -m bench.guards.train``: learn from the seen half how much each idea says of an attack on a model.
+
+A logistic regression over ideas and pairs of ideas, with weights kept small, of which the small ones are dropped.  A
+text counts by its worst stretch.  It writes ``injection_weights.json``; run it after a change of the ideas.  It reads
+nothing of the unseen half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.guards.items import read_items
+from procession.messages.text.decode import views
+from procession.processors.detect.injection import InjectionRules
+from procession.processors.detect.injection_ideas import features_of, ideas
+
+__all__ = ["main"]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_SEEN = _ROOT / "bench/guards/data/seen"
+_SOURCES = (
+    _SEEN / "injection.jsonl",
+    _SEEN / "benign.jsonl",
+    _SEEN / "training.jsonl",
+    _ROOT / "examples/data/inbox.jsonl",
+)
+_WEIGHTS = _ROOT / "src/procession/processors/detect/injection_weights.json"
+_STEPS = 400
+_RATE = 0.3
+_SMALL = 0.05
+_ROUNDS = 3
+"""How often the worst stretch of each text is chosen again."""
+_HIDDEN = frozenset(
+    {
+        "leet",
+        "spaced",
+        "reversed",
+        "joined",
+        "base64",
+        "hex",
+        "percent",
+        "entities",
+        "escapes",
+        "tags",
+        "rot13",
+        "bidi",
+        "base32",
+        "binary",
+        "decimal",
+    }
+)
+
+
+def _texts() -> Iterator[tuple[str, bool]]:
+    for source in _SOURCES:
+        if source.exists():
+            for item in read_items(source):
+                yield item["text"], item.get("label", item.get("injection", "benign")) == "attack"
+
+
+def stretches(text: str) -> list[int]:
+    """
+    Return what each stretch of each view of *text* speaks of.
+    """
+    score = _RULES.find(text).score
+    flags = ["a-rule"] if score >= 0.3 else []
+    flags += ["sure-rule"] if score >= 0.7 else []
+    return [
+        bits
+        for view in views(text)
+        for _, _, bits in features_of(
+            view.text, flags=[*flags, "hidden-text"] if _HIDDEN.intersection(view.made) else flags
+        )
+    ]
+
+
+_RULES = InjectionRules()
+
+
+class Learner:
+    """
+    Weights of the features that occur often enough.
+    """
+
+    def __init__(self, examples: Sequence[tuple[list[int], bool]], *, decay: float, least: int) -> None:
+        count: dict[int, int] = {}
+        for bags, _ in examples:
+            whole = 0
+            for bits in bags:
+                whole |= bits
+            for bit in _on(whole):
+                count[bit] = count.get(bit, 0) + 1
+        self.columns = {bit: column for column, bit in enumerate(sorted(b for b, n in count.items() if n >= least))}
+        self.weights = np.zeros(len(self.columns))
+        self.bias = 0.0
+        bags = [np.array([self.row(bits) for bits in set(bags)]) for bags, _ in examples]
+        y = np.array([float(attack) for _, attack in examples])
+        # both labels count the same
+        share = np.where(y > 0, 0.5 / max(1.0, y.sum()), 0.5 / max(1.0, (1 - y).sum())) * len(y)
+        for _ in range(_ROUNDS):
+            x = np.array([bag[int(np.argmax(bag @ self.weights))] for bag in bags])
+            self._fit(x, y, share, decay)
+
+    def row(self, bits: int) -> Any:
+        """
+        Return one stretch as a row of zeros and ones.
+        """
+        row = np.zeros(len(self.columns))
+        for bit in _on(bits):
+            column = self.columns.get(bit)
+            if column is not None:
+                row[column] = 1.0
+        return row
+
+    def _fit(self, x: Any, y: Any, share: Any, decay: float) -> None:
+        w, b = self.weights, self.bias
+        mw, vw, mb, vb = np.zeros_like(w), np.zeros_like(w), 0.0, 0.0
+        for step in range(1, _STEPS + 1):
+            p = 1 / (1 + np.exp(-(x @ w + b)))
+            error = (p - y) * share / len(y)
+            gw, gb = x.T @ error + decay * w, float(error.sum())
+            mw, mb = 0.9 * mw + 0.1 * gw, 0.9 * mb + 0.1 * gb
+            vw, vb = 0.99 * vw + 0.01 * gw**2, 0.99 * vb + 0.01 * gb**2
+            scale = _RATE * 0.1 * np.sqrt(1 - 0.99**step) / (1 - 0.9**step)
+            w = w - scale * mw / (np.sqrt(vw) + 1e-8)
+            b = b - scale * mb / (np.sqrt(vb) + 1e-8)
+        self.weights, self.bias = w, float(b)
+
+    def score(self, bags: Sequence[int]) -> float:
+        """
+        Return how likely a text is an attack.
+        """
+        best = max(float(self.row(bits) @ self.weights) for bits in set(bags)) if bags else 0.0
+        return float(1 / (1 + np.exp(-(best + self.bias))))
+
+
+def _on(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def names_of(learner: Learner) -> dict[str, float]:
+    """
+    Return the weights by name, without the small ones.
+    """
+    names = ideas()
+    out: dict[str, float] = {}
+    for bit, column in learner.columns.items():
+        weight = round(float(learner.weights[column]), 3)
+        if abs(weight) >= _SMALL:
+            if bit < len(names):
+                out[names[bit]] = weight
+            else:
+                first, second = divmod(bit - len(names), len(names))
+                out[f"{names[first]}+{names[second]}"] = weight
+    return out
+
+
+def cross_validated(
+    examples: Sequence[tuple[list[int], bool]], folds: int, **settings: Any
+) -> list[tuple[float, bool]]:
+    """
+    Return the score of each example by weights that were learned without it.
+    """
+    order = list(range(len(examples)))
+    random.Random(7).shuffle(order)
+    scores: list[tuple[float, bool]] = []
+    for fold in range(folds):
+        left_out = set(order[fold::folds])
+        learner = Learner([examples[i] for i in order if i not in left_out], **settings)
+        scores += [(learner.score(examples[i][0]), examples[i][1]) for i in sorted(left_out)]
+    return scores
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Learn, say how well it would have done on what it had not seen, and write the weights.
+    """
+    parser = argparse.ArgumentParser(prog="python -m bench.guards.train", description=__doc__)
+    parser.add_argument("--decay", type=float, default=0.003)
+    parser.add_argument("--least", type=int, default=4)
+    parser.add_argument("--dry", action="store_true", help="write nothing")
+    options = parser.parse_args(arguments)
+    examples = [(stretches(text), attack) for text, attack in _texts()]
+    scores = cross_validated(examples, 5, decay=options.decay, least=options.least)
+    for threshold in (0.5, 0.6, 0.7, 0.8):
+        found = sum(score >= threshold for score, attack in scores if attack)
+        wrong = sum(score >= threshold for score, attack in scores if not attack)
+        attacks = sum(attack for _, attack in scores)
+        print(f"{threshold}: recall {found / attacks:.3f}, false positives {wrong / (len(scores) - attacks):.3f}")
+    if not options.dry:
+        learner = Learner(examples, decay=options.decay, least=options.least)
+        weights = names_of(learner)
+        text = json.dumps({"bias": round(learner.bias, 3), "weights": dict(sorted(weights.items()))}, indent=0)
+        _WEIGHTS.write_text(text + "\n", encoding="utf-8")
+        print(f"{len(weights)} weights from {len(examples)} texts")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
