@@ -20,8 +20,9 @@ import numpy as np
 
 from bench.guards.items import read_items
 from procession.messages.text.decode import views
-from procession.processors.detect.injection import InjectionRules
+from procession.processors.detect.injection import HIDDEN, InjectionRules
 from procession.processors.detect.injection_ideas import features_of, ideas
+from procession.processors.detect.injection_offline import flags_of
 
 __all__ = ["main"]
 
@@ -39,25 +40,6 @@ _RATE = 0.3
 _SMALL = 0.05
 _ROUNDS = 3
 """How often the worst stretch of each text is chosen again."""
-_HIDDEN = frozenset(
-    {
-        "leet",
-        "spaced",
-        "reversed",
-        "joined",
-        "base64",
-        "hex",
-        "percent",
-        "entities",
-        "escapes",
-        "tags",
-        "rot13",
-        "bidi",
-        "base32",
-        "binary",
-        "decimal",
-    }
-)
 
 
 def _texts() -> Iterator[tuple[str, bool]]:
@@ -71,14 +53,13 @@ def stretches(text: str) -> list[int]:
     """
     Return what each stretch of each view of *text* speaks of.
     """
-    score = _RULES.find(text).score
-    flags = ["a-rule"] if score >= 0.3 else []
-    flags += ["sure-rule"] if score >= 0.7 else []
+    seen = list(views(text))
+    flags = flags_of(_RULES.judge(text, seen))
     return [
         bits
-        for view in views(text)
+        for view in seen
         for _, _, bits in features_of(
-            view.text, flags=[*flags, "hidden-text"] if _HIDDEN.intersection(view.made) else flags
+            view.text, flags=[*flags, "hidden-text"] if HIDDEN.intersection(view.made) else flags
         )
     ]
 

@@ -152,6 +152,6 @@ def test_signs_far_apart_do_not_add_up() -> None:
 
 def test_what_takes_too_long_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the time is up before anything was found, there is no verdict; what was found by then counts."""
-    monkeypatch.setattr("procession.processors.detect.injection.BUDGET", -1.0)
-    with pytest.raises(TimeoutError, match="of 14"):
+    monkeypatch.setattr("procession.processors.detect.long_texts.BUDGET", -1.0)
+    with pytest.raises(TimeoutError, match="of 14500"):
         RULES.find(PROSE * 250)

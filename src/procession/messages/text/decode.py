@@ -51,10 +51,10 @@ def _views(text: str, made: tuple[str, ...], locate: Locate, depth: int) -> Iter
     alike = look_alike(plain.text)
     if alike != plain.text:
         yield View(alike, (*made, "confusables"), plain.locate)
-    for letters in ("i", "l"):
-        spelled = _without_leet(alike, letters)
-        if spelled != alike and (letters == "i" or "1" in alike):
-            yield View(spelled, (*made, "leet"), plain.locate)
+    for start, end in _leet_in(alike):
+        piece = alike[start:end]
+        for one in ("i", "l") if "1" in piece else ("i",):
+            yield View(_without_leet(piece, one), (*made, "leet"), _moved(plain.locate, start))
     yield from _unspaced(seen, made, locate)
     backwards = _backwards(plain, made)
     if backwards is not None:
@@ -119,16 +119,36 @@ _LEET_SIGN = re.compile(r"[a-z][0134578@$!|]|[0134578@$!|][a-z]")
 _LEET_WORD = re.compile(r"(?<![\w@$])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[0134578@$!|])[a-z0134578@$!|]{2,}(?![\w@$])")
 
 
-def _without_leet(text: str, one: str) -> str:
+_NEAR = 160
+"""Words with digits in them that stand as close are one message, and with as much around them a view."""
+
+
+def _leet_in(text: str) -> Iterator[tuple[int, int]]:
     """
-    Put letters for the digits in words that have both, where there are several such words.
+    Yield the stretches of *text* in which several words have both letters and digits.
     """
     if not _LEET_SIGN.search(text):
-        return text
-    if sum(1 for _ in _LEET_WORD.finditer(text)) < 3:
-        return text
+        return
+    words = [word.span() for word in _LEET_WORD.finditer(text)]
+    first = 0
+    for last, (_, end) in enumerate(words):
+        if last + 1 < len(words) and words[last + 1][0] - end <= _NEAR:
+            continue
+        if last - first >= 2:
+            yield max(0, words[first][0] - _NEAR), min(len(text), end + _NEAR)
+        first = last + 1
+
+
+def _without_leet(text: str, one: str) -> str:
+    """
+    Put letters for the digits in words that have both.
+    """
     table = str.maketrans("034578@$!|1", f"oeastbasii{one}")
     return _LEET_WORD.sub(lambda word: word[0].translate(table), text)
+
+
+def _moved(locate: Locate, by: int) -> Locate:
+    return lambda start, end: locate(start + by, end + by)
 
 
 _SPACED = re.compile(r"(?<!\w)\w(?:[ .\-_*|/]{1,4}\w(?!\w)){6,}")
@@ -157,7 +177,9 @@ def _unspaced(seen: Normalised, made: tuple[str, ...], locate: Locate) -> Iterat
 _REVERSED = re.compile(r"erongi|dragersid|tegrof|snoitcurtsni|tpmorp|selur ")
 
 
-_ROT13 = re.compile(r"\b(?:gur|naq|lbhe|lbh|nyy|sbe)\b|vtaber|qvfertneq|vafgehpgv|cebzcg|cerivbhf|flfgrz|erirny|sbetrg|cnffjbeq")
+_ROT13 = re.compile(
+    r"\b(?:gur|naq|lbhe|lbh|nyy|sbe)\b|vtaber|qvfertneq|vafgehpgv|cebzcg|cerivbhf|flfgrz|erirny|sbetrg|cnffjbeq"
+)
 
 
 def _rotated(plain: View, made: tuple[str, ...]) -> View | None:

@@ -5,11 +5,13 @@ Lexicon: which ideas a text speaks of where, by the words that stand for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
-from procession.messages.text.tries import any_of
+from procession.messages.text.strings import Strings
 
 __all__ = ["Lexicon"]
+
+_WHOLE = "="
 
 
 class Lexicon:
@@ -19,56 +21,46 @@ class Lexicon:
 
     >>> lexicon = Lexicon([{"drop": "ignor|drop="}], [{"drop": "忽略"}])
     >>> lexicon.ideas, list(lexicon.hits("ignoring a droplet, 请忽略"))
-    (('drop',), [(0, 5, 0), (21, 23, 0)])
+    (('drop',), [(0, 0), (21, 0)])
     """
 
     def __init__(self, begins: Iterable[Mapping[str, str]], anywhere: Iterable[Mapping[str, str]] = ()) -> None:
         begins, anywhere = tuple(begins), tuple(anywhere)
         self.ideas: tuple[str, ...] = tuple(dict.fromkeys(idea for words in (*begins, *anywhere) for idea in words))
         """The ideas, in the order in which hits number them."""
-        word = self._numbered(begins)
-        self._tables = [
-            _Table({text: ideas for text, ideas in word.items() if not text.endswith("=")}, r"(?<!\w)", ""),
-            _Table({text[:-1]: ideas for text, ideas in word.items() if text.endswith("=")}, r"(?<!\w)", r"(?!\w)"),
-            _Table(self._numbered(anywhere), "", ""),
-        ]
+        words = self._numbered(begins)
+        self._begins = {word: ideas for word, ideas in words.items() if not word.endswith(_WHOLE)}
+        self._whole = {word[:-1]: ideas for word, ideas in words.items() if word.endswith(_WHOLE)}
+        self._words = Strings([*self._begins, *self._whole])
+        firsts = {word[0] for word in (*self._begins, *self._whole)}
+        self._starts = re.compile(rf"(?<!\w)[{re.escape(''.join(sorted(firsts)))}]") if firsts else re.compile("(?!)")
+        self._anywhere = self._numbered(anywhere)
+        self._strings = Strings(self._anywhere)
 
-    def hits(self, text: str) -> Iterator[tuple[int, int, int]]:
+    def hits(self, text: str) -> Iterator[tuple[int, int]]:
         """
-        Yield start, end and number of an idea for each word that stands for one, table by table.
+        Yield place and number of an idea for each word of *text* that stands for one.
         """
-        for table in self._tables:
-            yield from table.hits(text)
+        starts = [found.start() for found in self._starts.finditer(text)]
+        for place, word in self._words.at(text, starts):
+            for idea in self._begins.get(word, ()):
+                yield place, idea
+            if word in self._whole and not _goes_on(text, place + len(word)):
+                for idea in self._whole[word]:
+                    yield place, idea
+        if not text.isascii():
+            for place, word in self._strings.places(text):
+                for idea in self._anywhere[word]:
+                    yield place, idea
 
-    def _numbered(self, tables: Iterable[Mapping[str, str]]) -> dict[str, set[int]]:
-        found: dict[str, set[int]] = {}
+    def _numbered(self, tables: Iterable[Mapping[str, str]]) -> dict[str, tuple[int, ...]]:
+        found: dict[str, dict[int, None]] = {}
         for table in tables:
             for idea, words in table.items():
                 for word in words.split("|"):
-                    found.setdefault(word, set()).add(self.ideas.index(idea))
-        return found
+                    found.setdefault(word, {})[self.ideas.index(idea)] = None
+        return {word: tuple(ideas) for word, ideas in found.items()}
 
 
-class _Table:
-    """
-    Strings that are sought at once, with the ideas of each and of all that it begins with.
-    """
-
-    def __init__(self, words: Mapping[str, set[int]], before: str, after: str) -> None:
-        whole = bool(after)
-        self._ideas: dict[str, Sequence[int]] = {
-            word: sorted(
-                ideas.union(*(words.get(word[:end], set[int]()) for end in range(1, len(word)))) if not whole else ideas
-            )
-            for word, ideas in words.items()
-        }
-        self._ascii = not any(word.isascii() for word in words)
-        self._pattern = re.compile(f"{before}(?=({any_of(words)}){after})" if words else "(?!)")
-
-    def hits(self, text: str) -> Iterator[tuple[int, int, int]]:
-        if self._ascii and text.isascii():
-            return
-        for found in self._pattern.finditer(text):
-            start, end = found.span(1)
-            for idea in self._ideas[found[1]]:
-                yield start, end, idea
+def _goes_on(text: str, place: int) -> bool:
+    return place < len(text) and (text[place].isalnum() or text[place] == "_")

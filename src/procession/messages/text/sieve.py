@@ -7,15 +7,14 @@ strings stand, in time that grows with the text and not with the number of rules
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from procession.messages.text.patterns import Rule
 from procession.messages.text.reach import UNBOUNDED
 from procession.messages.text.scan import find_spans
 from procession.messages.text.spans import Span
-from procession.messages.text.tries import any_of
+from procession.messages.text.strings import Strings
 
 __all__ = ["Sieve"]
 
@@ -47,11 +46,11 @@ class Sieve:
     [('drop', 7)]
     """
 
-    __slots__ = ("_literals", "_needs", "_prefixes", "_rules")
+    __slots__ = ("_literals", "_needs", "_rules")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
-        self._literals: re.Pattern[str] | None = None
+        self._literals: Strings | None = None
 
     def find(self, text: str) -> list[Span]:
         """
@@ -87,27 +86,12 @@ class Sieve:
         Return the cells of *text* in which each string begins, as bits.
         """
         if self._literals is None:  # patterns are read when the first text comes
-            self._literals = self._read()
+            self._needs = [_needs_of(rule) for rule in self._rules]
+            self._literals = Strings(literal for needs in self._needs for group in needs.groups for literal in group)
         where: dict[str, int] = {}
-        for found in self._literals.finditer(text):
-            literal = found[1]
-            where[literal] = where.get(literal, 0) | 1 << (found.start() >> _CELL)
-        for longest in list(where):
-            for literal in self._prefixes[longest]:
-                where[literal] = where.get(literal, 0) | where[longest]
+        for place, literal in self._literals.places(text):
+            where[literal] = where.get(literal, 0) | 1 << (place >> _CELL)
         return where
-
-    def _read(self) -> re.Pattern[str]:
-        """
-        Read what each rule needs, and return a pattern that finds the longest string at each place.
-        """
-        self._needs = [_needs_of(rule) for rule in self._rules]
-        literals = {literal for needs in self._needs for group in needs.groups for literal in group}
-        self._prefixes: Mapping[str, Sequence[str]] = {
-            literal: [literal[:end] for end in range(1, len(literal)) if literal[:end] in literals]
-            for literal in literals
-        }
-        return re.compile(f"(?=({any_of(literals)}))" if literals else "(?!)")
 
 
 def _needs_of(rule: Rule) -> _Needs:

@@ -8,29 +8,29 @@ for what they miss.
 from __future__ import annotations
 
 import re
-import time
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from procession.messages.text.decode import View, views
 from procession.messages.text.normalise import tricks_in
 from procession.messages.text.patterns import Rule
-from procession.messages.text.scan import BUDGET
 from procession.messages.text.sieve import Sieve
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
 from procession.processors.detect.injection_rules import INJECTION_RULES
 from procession.processors.detect.injection_scripts import OTHER_SCRIPTS
+from procession.processors.detect.long_texts import in_pieces
 
-__all__ = ["INJECTION_TYPES", "InjectionRules"]
+__all__ = ["HIDDEN", "INJECTION_TYPES", "InjectionRules"]
 
 INJECTION_TYPES = (
     "injection", "jailbreak", "tool-exfiltration", "data-exfiltration", "system-override", "role-manipulation",
 )  # fmt: skip
 """Ways in which a text may attack."""
 
-_HIDDEN = frozenset(
+HIDDEN = frozenset(
     {
         "leet",
         "spaced",
@@ -50,14 +50,8 @@ _HIDDEN = frozenset(
         "decimal",
     }
 )
+"""How a view is made that shows what was hidden."""
 _HIDDEN_SCORE = 0.4
-_PIECE = 6000
-"""Characters that are read at once: signs that stand further apart do not add up."""
-_OVERLAP = 500
-"""Characters that two pieces have in common."""
-_LONGEST_WORD = 20_000
-"""A longer run without a blank is cut."""
-_BLANK = re.compile(r"\s")
 _STRONG = 0.5
 _MENTIONED = 0.3
 """What is left of a sign that is only mentioned: quoted as what somebody says, or as an example."""
@@ -129,35 +123,25 @@ class InjectionRules:
 
         Raises ``TimeoutError`` where the time is up before all of it was read, and nothing was found by then.
         """
-        if len(text) <= _PIECE:
-            return _verdict(self._signs(text))
-        deadline = time.monotonic() + BUDGET
-        worst, spans = CLEAN, dict[tuple[int, int, str], Span]()
-        for start, end in _pieces(text):
-            if time.monotonic() > deadline:
-                if worst is CLEAN:
-                    raise TimeoutError(f"the rules of prompt injection had read {start} of {len(text)} characters")
-                break
-            verdict = _verdict(self._signs(text[start:end]))
-            if verdict.score > worst.score:
-                worst = verdict
-            for span in verdict.spans:
-                moved = span.moved(start)
-                spans.setdefault((moved.start, moved.end, moved.rule), moved)
-        return worst.replace(spans=tuple(spans.values())) if spans else CLEAN
+        return in_pieces(text, lambda piece: self.judge(piece, list(views(piece))))
 
-    def _signs(self, text: str) -> Iterator[tuple[Span, View]]:
-        seen: set[tuple[int, int, str]] = set()
-        for view in views(text):
-            quoted: list[tuple[int, int]] | None = None
+    def judge(self, text: str, seen: Sequence[View]) -> Verdict:
+        """
+        Judge *text* by what it says at sight and what else can be read out of it, which is *seen*.
+        """
+        return _verdict(self._signs(text, seen))
+
+    def _signs(self, text: str, seen: Sequence[View]) -> Iterator[tuple[Span, View]]:
+        known: set[tuple[int, int, str]] = set()
+        for view in seen:
+            mentions: _Mentions | None = None
             sieve = self._latin if view.text.isascii() else self._all
             for span in sieve.find(view.text):
-                if quoted is None:
-                    quoted = [quote.span() for quote in _QUOTED.finditer(view.text)]
-                score = span.score * (_MENTIONED if _is_mentioned(view.text, span, quoted) else 1.0)
+                mentions = mentions or _Mentions(view.text)
+                score = span.score * (_MENTIONED if mentions.has(span) else 1.0)
                 place = view.locate(span.start, span.end)
-                if (*place, span.rule) not in seen:
-                    seen.add((*place, span.rule))
+                if (*place, span.rule) not in known:
+                    known.add((*place, span.rule))
                     tricks = dict.fromkeys((*view.made, *tricks_in(text[place[0] : place[1]])))
                     yield Span(*place, span.type, span.rule, round(score, 3), transforms=tuple(tricks)), view
 
@@ -176,8 +160,10 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
         if group not in best or span.score > best[group].score:
             best[group] = span
         if span.score >= _STRONG:
-            hidden.update(_HIDDEN.intersection(view.made))
-            undone.update(span.transforms)
+                if (*place, span.rule) not in known:
+                    known.add((*place, span.rule))
+                    tricks = dict.fromkeys((*view.made, *tricks_in(text[place[0] : place[1]])))
+                    yield Span(*place, span.type, span.rule, round(score, 3), transforms=tuple(tricks)), view
     if not best:
         return CLEAN
     harmless = 1.0
@@ -191,35 +177,31 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
     return Verdict(dict.fromkeys(types, total), tuple(spans), f"Signs: {', '.join(sorted(best))}.{made}")
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """
-    Yield where the pieces of a long text begin and end: at blanks, so that no word and no code is cut.
-    """
-    start, size = 0, len(text)
-    while True:
-        end = _blank_from(text, min(start + _PIECE, size))
-        yield start, end
-        if end >= size:
-            return
-        start = max(_blank_from(text, end - _OVERLAP, end), start + 1)
-
-
-def _blank_from(text: str, place: int, last: int | None = None) -> int:
-    last = min(place + _LONGEST_WORD, len(text)) if last is None else last
-    blank = _BLANK.search(text, place, last)
-    return blank.start() if blank is not None else last
-
-
-def _is_mentioned(text: str, span: Span, quotes: Sequence[tuple[int, int]]) -> bool:
+class _Mentions:
     """
     Whether a sign is said to be said: between quotation marks with words to that effect around, or in an example.
     """
-    example = span.rule.startswith(("override", "reveal"))
-    if example and _TEACHING.search(text) and _REPORTED.search(text[max(0, span.start - 24) : span.start]):
-        return True
-    for start, end in quotes:
-        if start <= span.start and span.end <= end + 1:
-            before = text[max(0, start - 44) : start]
-            if _REPORTED.search(before) or _SAID_AFTER.search(text[end : end + 8]) or _TEACHING.search(text):
-                return True
-    return False
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._quotes = [quote.span() for quote in _QUOTED.finditer(text)]
+        self._starts = [start for start, _ in self._quotes]
+
+    @cached_property
+    def _teaches(self) -> bool:
+        return _TEACHING.search(self._text) is not None
+
+    def has(self, span: Span) -> bool:
+        """
+        Whether *span* is only mentioned.
+        """
+        text = self._text
+        example = span.rule.startswith(("override", "reveal"))
+        if example and self._teaches and _REPORTED.search(text[max(0, span.start - 24) : span.start]):
+            return True
+        number = bisect_right(self._starts, span.start) - 1  # quotes do not overlap
+        if number < 0 or span.end > self._quotes[number][1] + 1:
+            return False
+        start, end = self._quotes[number]
+        before = text[max(0, start - 44) : start]
+        return bool(_REPORTED.search(before) or _SAID_AFTER.search(text[end : end + 8]) or self._teaches)

@@ -66,7 +66,7 @@ def features_of(text: str, *, flags: Iterable[str] = ()) -> Iterator[tuple[int, 
     Yield for each stretch of *text*, a view in lower case, where it begins and the pairs of ideas in it, as bits.
     """
     cells = [0] * ((len(text) >> _CELL) + 1)
-    for start, _, idea in _lexicon().hits(text):
+    for start, idea in _lexicon().hits(text):
         cells[start >> _CELL] |= 1 << idea
     for idea, pattern in _signs():
         for found in pattern.finditer(text):
