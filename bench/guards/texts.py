@@ -11,7 +11,6 @@ from typing import TypeVar
 from bench.guards.items import Item, Place, places
 from bench.guards.scores import Score
 from procession.messages.text.spans import Span, covers
-from procession.processors.detect.injection import InjectionRules
 from procession.processors.detect.language import FastLanguage, same_language
 from procession.processors.detect.pii import OFFLINE_TYPES
 from procession.processors.guardrails.pii import PIIDetector
@@ -108,7 +107,7 @@ def measure_injection(items: Iterable[Item]) -> Score:
     Measure ``PromptInjectionDetector`` on attacks and on what is none.
     """
     score = Score()
-    guard = PromptInjectionDetector(detector=InjectionRules())
+    guard = PromptInjectionDetector()
     for item in items:
         found = bool(timed(score, item["text"], lambda text=item["text"]: guard.regions(text)))  # type: ignore[misc]
         attack = item.get("label", item.get("injection")) == "attack"
@@ -124,7 +123,7 @@ def measure_benign(items: Iterable[Item]) -> Score:
     score = Score()
     guards: dict[str, TextGuard] = {
         "pii": PIIDetector(),
-        "injection": PromptInjectionDetector(detector=InjectionRules()),
+        "injection": PromptInjectionDetector(),
         "regex": RegexFilter(presets=("secrets", "pii")),
     }
     for item in items:

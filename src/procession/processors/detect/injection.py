@@ -160,10 +160,8 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
         if group not in best or span.score > best[group].score:
             best[group] = span
         if span.score >= _STRONG:
-                if (*place, span.rule) not in known:
-                    known.add((*place, span.rule))
-                    tricks = dict.fromkeys((*view.made, *tricks_in(text[place[0] : place[1]])))
-                    yield Span(*place, span.type, span.rule, round(score, 3), transforms=tuple(tricks)), view
+            hidden.update(HIDDEN.intersection(view.made))
+            undone.update(span.transforms)
     if not best:
         return CLEAN
     harmless = 1.0

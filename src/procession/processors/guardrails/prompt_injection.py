@@ -13,7 +13,8 @@ from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.context import HookContext
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
-from procession.processors.detect.injection import INJECTION_TYPES, InjectionRules
+from procession.processors.detect.injection import INJECTION_TYPES
+from procession.processors.detect.injection_offline import OfflineInjection
 from procession.processors.detect.verdicts import VERDICT_TTL
 from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
@@ -100,7 +101,7 @@ class PromptInjectionDetector(AskingGuard):
                 )
             )
         else:
-            self._rules = InjectionRules(self.detection_types)
+            self._rules = OfflineInjection(self.detection_types)
 
     def find(self, text: str) -> Sequence[Span]:
         """
