@@ -83,12 +83,12 @@ class Learner:
         self.columns = {bit: column for column, bit in enumerate(sorted(b for b, n in count.items() if n >= least))}
         self.weights = np.zeros(len(self.columns))
         self.bias = 0.0
-        bags = [np.array([self.row(bits) for bits in set(bags)]) for bags, _ in examples]
+        rows = [np.array([self.row(bits) for bits in set(bags)]) for bags, _ in examples]
         y = np.array([float(attack) for _, attack in examples])
         # both labels count the same
         share = np.where(y > 0, 0.5 / max(1.0, y.sum()), 0.5 / max(1.0, (1 - y).sum())) * len(y)
         for _ in range(_ROUNDS):
-            x = np.array([bag[int(np.argmax(bag @ self.weights))] for bag in bags])
+            x = np.array([bag[int(np.argmax(bag @ self.weights))] for bag in rows])
             self._fit(x, y, share, decay)
 
     def row(self, bits: int) -> Any:

@@ -70,10 +70,10 @@ class OfflineInjection:
                 best, where = found, view
         score = round(best.score, 3)
         if score < _WORTH_TELLING or not text:
-            return CLEAN
+            return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
         kinds = [kind for kind in (*by_rules.scores, *_kinds(best.signs)) if kind in self._types]
         if not kinds:
-            return CLEAN
+            return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
         start, end = where.locate(best.start, max(best.end, best.start + 1))
         span = Span(start, end, kinds[0], f"ideas: {', '.join(best.signs)}", score, transforms=where.made)
         reason = by_rules.reason or f"Speaks of {', '.join(best.signs)}."
