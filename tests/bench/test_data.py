@@ -16,6 +16,7 @@ import pytest
 Item: TypeAlias = dict[str, Any]
 DATA = Path(__file__).resolve().parents[2] / "bench/guards/data"
 FILES = sorted(DATA.glob("*/*.jsonl"))
+TRAINING = [file for file in FILES if file.parent.name == "training"]
 STRUCTURED = {"email", "phone", "credit-card", "ssn", "iban"}
 NATIONAL = {"uk-nino", "es-dni", "br-cpf", "de-steuer-id", "in-aadhaar"}
 PERSONAL = STRUCTURED | NATIONAL | {"ip-address", "date-of-birth", "url", "uuid", "crypto-wallet"}
@@ -23,6 +24,7 @@ FIELDS = {
     "pii": {"id", "text", "lang", "spans", "note", "tier"},
     "secrets": {"id", "text", "label", "spans", "note", "tier"},
     "benign": {"id", "text", "lang", "kind", "tier"},
+    "injection": {"id", "text", "lang", "label", "kind", "where", "tier"},
 }
 KEY_PREFIXES = re.compile(
     r"\b(?:sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[bp]-|AKIA|AIza|eyJ|hf_|npm_)\w"
@@ -212,6 +214,23 @@ def test_no_sentence_stands_in_both_halves() -> None:
     """What rules are written with does not show them what they are measured with."""
     seen, unseen = sentences_of("seen"), sentences_of("unseen")
     assert {seen[one]: unseen[one] for one in seen.keys() & unseen.keys()} == {}
+
+
+@pytest.mark.parametrize("half", ["seen", "unseen"])
+def test_what_is_trained_with_repeats_nothing_that_is_measured_with(half: str) -> None:
+    """No text, sentence or line of the training texts stands in either half, and no training text stands there twice."""
+    training, measured = sentences_of("training"), sentences_of(half)
+    assert sorted(training[one] for one in training.keys() & measured.keys()) == []
+    texts = Counter(item["text"] for file in TRAINING for item in items_in(file))
+    assert [text for text, times in texts.items() if times > 1] == []
+
+
+def test_training_texts_are_of_known_labels_and_sources() -> None:
+    """Each training text is an attack or benign and says how it came; both labels are there in every file."""
+    for file in TRAINING:
+        items = items_in(file)
+        assert {item["label"] for item in items} == {"attack", "benign"}, file.name
+        assert {item["where"] for item in items} <= {"user", "tool_result", "document"}, file.name
 
 
 @pytest.mark.parametrize("half", ["seen", "unseen"])
