@@ -123,6 +123,9 @@ async def test_old_entries_are_collected(kind: str, tmp_path: Path, clock: Clock
     clock.now += DAY
     await costs.book("a", [CostEntry(id="3", amount=1)])
     assert (await costs.balance("a")).spent == 8
+    assert (await costs.balance("a", seconds=DAY + 1)).spent == 8
+    assert (await costs.balance("a", seconds=DAY)).spent == 1
+    assert await costs.by_model("a") == {"": 8}
     assert (await costs.balance("left")) == CostBalance()
     if isinstance(costs, SQLiteCosts):
         await costs.aclose()
@@ -136,11 +139,13 @@ async def test_old_entries_are_collected(kind: str, tmp_path: Path, clock: Clock
 
 
 AMOUNTS = st.integers(0, 10**15)
-BOOKINGS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 8), AMOUNTS, st.floats(0, 5000)), max_size=25)
+LATER = st.one_of(st.floats(0, 5000), st.sampled_from([0.0, 1800.0, 3500.0, 3600.0, 7200.0]))
+BOOKINGS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 8), AMOUNTS, LATER), max_size=25)
+WINDOWS = st.one_of(st.none(), st.floats(0.001, 20_000), st.sampled_from([100.0, 3600.0, 7200.0, 3700.0]))
 
 
-@given(bookings=BOOKINGS, seconds=st.one_of(st.none(), st.floats(0.001, 20_000)))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(bookings=BOOKINGS, seconds=WINDOWS)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_sums_are_exact(bookings: list[tuple[str, int, int, float]], seconds: float | None) -> None:
     """For any bookings at any times, each store's sum over any window is that of whole numbers, to the last unit."""
 
@@ -167,8 +172,10 @@ async def test_more_than_a_store_can_count_is_refused(tmp_path: Path) -> None:
     """A sum that does not fit is an error, and never a wrong number."""
     async with SQLiteCosts(tmp_path / "costs.db") as costs:
         await costs.book("a", [CostEntry(id="1", amount=2**62)])
-        with pytest.raises(StoreError):
-            await costs.book("a", [CostEntry(id="2", amount=2**62), CostEntry(id="3", amount=2**62)])
+        for amounts in ((2**62,), (2**63,), (2**62, 5)):
+            with pytest.raises(StoreError):
+                await costs.book("a", [CostEntry(id=str(amount), amount=amount) for amount in amounts])
+        assert (await costs.balance("a", seconds=60)).spent == (await costs.balance("a")).spent == 2**62
 
 
 async def test_one_file_with_a_journal(tmp_path: Path) -> None:

@@ -12,13 +12,17 @@ from typing import Protocol
 
 from procession.messages.value import Value
 
-__all__ = ["KEPT", "UNIT", "CostBalance", "CostEntry", "CostStore", "Reservation"]
+__all__ = ["HOUR", "KEPT", "UNIT", "CostBalance", "CostEntry", "CostStore", "Reservation"]
 
 UNIT = 10**12
 """How many units of an amount are one dollar."""
 
 KEPT = 366 * 86_400.0
 """Seconds for which entries are kept, unless a store is told otherwise: longer than the longest window with a name."""
+
+
+HOUR = 3600.0
+"""Seconds over which entries are added up, so that a sum over a month need not read each call of it."""
 
 
 class CostEntry(Value, kw_only=True):

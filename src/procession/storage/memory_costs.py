@@ -5,13 +5,13 @@ InMemoryCosts: what model calls have cost, for as long as the object lasts.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
 from procession.errors import DefinitionError
-from procession.storage.costs import KEPT, CostBalance, CostEntry, Reservation
+from procession.storage.costs import HOUR, KEPT, CostBalance, CostEntry, Reservation
 
 __all__ = ["InMemoryCosts", "checked_kept"]
 
@@ -19,17 +19,58 @@ _SWEEP = 3600.0
 """Seconds after which all accounts are gone through for what is too old."""
 
 
-class _Account:
+class _Hour:
     """
-    What is on one account, the oldest first, and what is held.
+    What was booked within one hour, and what it comes to.
     """
 
-    __slots__ = ("entries", "held", "ids")
+    __slots__ = ("amount", "entries", "estimated")
 
     def __init__(self) -> None:
-        self.entries: deque[tuple[float, CostEntry]] = deque()
+        self.entries: list[tuple[float, CostEntry]] = []
+        self.amount = self.estimated = 0
+
+    def add(self, at: float, entry: CostEntry) -> None:
+        """
+        Add an entry.
+        """
+        self.entries.append((at, entry))
+        self.amount += entry.amount
+        self.estimated += entry.amount if entry.estimated else 0
+
+
+class _Account:
+    """
+    What is on one account, by the hour, and what is held.
+    """
+
+    __slots__ = ("held", "hours", "ids")
+
+    def __init__(self) -> None:
+        self.hours: dict[int, _Hour] = {}
         self.ids: set[str] = set()
         self.held: dict[str, tuple[int, float]] = {}
+
+    def add(self, at: float, entry: CostEntry) -> None:
+        """
+        Add an entry, unless it is there.
+        """
+        if entry.id not in self.ids:
+            self.ids.add(entry.id)
+            self.hours.setdefault(int(at // HOUR), _Hour()).add(at, entry)
+
+    def forget(self, old: float) -> None:
+        """
+        Delete what was booked at *old* or before.
+        """
+        for number in [number for number in self.hours if number <= old // HOUR]:
+            hour = self.hours.pop(number)
+            self.ids -= {entry.id for at, entry in hour.entries if at <= old}
+            left = [(at, entry) for at, entry in hour.entries if at > old]
+            if left:
+                hour = self.hours[number] = _Hour()
+                for at, entry in left:
+                    hour.add(at, entry)
 
 
 class InMemoryCosts:
@@ -72,11 +113,8 @@ class InMemoryCosts:
             now = self._clock()
             self._sweep(now)
             found = self._accounts.setdefault(account, _Account())
-            at = max(now, found.entries[-1][0]) if found.entries else now  # in order, also where the clock was set back
             for entry in entries:
-                if entry.id not in found.ids:
-                    found.ids.add(entry.id)
-                    found.entries.append((at, entry))
+                found.add(now, entry)
             if release is not None:
                 found.held.pop(release, None)
             if reserve is None:
@@ -104,8 +142,9 @@ class InMemoryCosts:
             now = self._clock()
             found = self._accounts.get(account)
             costs: Counter[str] = Counter()
-            for entry in _within(found, now, seconds) if found is not None else ():
-                costs[entry.model] += entry.amount
+            for one in _within(found, now, seconds) if found is not None else ():
+                for entry in [entry for _, entry in one.entries] if isinstance(one, _Hour) else [one]:
+                    costs[entry.model] += entry.amount
             return dict(costs)
 
     def _sweep(self, now: float) -> None:
@@ -116,10 +155,9 @@ class InMemoryCosts:
             return
         self._swept = now
         for name, found in list(self._accounts.items()):
-            while found.entries and found.entries[0][0] <= now - self._kept:
-                found.ids.discard(found.entries.popleft()[1].id)
+            found.forget(now - self._kept)
             found.held = {id: held for id, held in found.held.items() if held[1] > now}
-            if not found.entries and not found.held:
+            if not found.hours and not found.held:
                 del self._accounts[name]
 
 
@@ -132,20 +170,22 @@ def checked_kept(kept: Any) -> float:
     return kept
 
 
-def _within(found: _Account, now: float, seconds: float | None) -> Iterator[CostEntry]:
+def _within(found: _Account, now: float, seconds: float | None) -> Iterator[_Hour | CostEntry]:
     """
-    Yield what was booked within the last *seconds*.
+    Yield what was booked within the last *seconds*: whole hours, and the entries of the one in which they begin.
     """
-    for at, entry in reversed(found.entries):
-        if seconds is not None and at <= now - seconds:
-            return
-        yield entry
+    since = float("-inf") if seconds is None else now - seconds
+    for number, hour in found.hours.items():
+        if number * HOUR > since:
+            yield hour
+        elif (number + 1) * HOUR > since:
+            yield from [entry for at, entry in hour.entries if at > since]
 
 
 def _balance(found: _Account, now: float, seconds: float | None, besides: str | None) -> CostBalance:
     spent = estimated = 0
-    for entry in _within(found, now, seconds):
-        spent += entry.amount
-        estimated += entry.amount if entry.estimated else 0
+    for one in _within(found, now, seconds):
+        spent += one.amount
+        estimated += one.estimated if isinstance(one, _Hour) else one.amount if one.estimated else 0
     reserved = sum(amount for id, (amount, until) in found.held.items() if until > now and id != besides)
     return CostBalance(spent=spent, estimated=estimated, reserved=reserved)

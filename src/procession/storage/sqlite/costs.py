@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from procession.errors import DefinitionError
-from procession.storage.costs import KEPT, CostBalance, CostEntry, Reservation
+from procession.storage.costs import HOUR, KEPT, CostBalance, CostEntry, Reservation
 from procession.storage.memory_costs import checked_kept
 from procession.storage.sqlite.commits import Commits
 from procession.storage.sqlite.connection import Connection, Synchronous
@@ -26,9 +26,14 @@ _TABLES = (
         account TEXT NOT NULL, id TEXT NOT NULL, at REAL NOT NULL, amount INTEGER NOT NULL, estimated INTEGER NOT NULL,
         model TEXT NOT NULL, PRIMARY KEY (account, id)
     ) WITHOUT ROWID""",
-    # All that a sum over a window reads stands in the index.
     "CREATE INDEX IF NOT EXISTS procession_costs_by_account ON procession_costs (account, at, amount, estimated)",
     "CREATE INDEX IF NOT EXISTS procession_costs_by_time ON procession_costs (at)",
+    # The sums of whole hours: of a window that begins within an hour, only that one is added up call by call.  A sum that
+    # does not fit would become a float, which is refused.
+    """CREATE TABLE IF NOT EXISTS procession_cost_hours (
+        account TEXT NOT NULL, hour INTEGER NOT NULL, amount INTEGER NOT NULL CHECK (typeof(amount) = 'integer'),
+        estimated INTEGER NOT NULL, PRIMARY KEY (account, hour)
+    ) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS procession_cost_reservations (
         account TEXT NOT NULL, id TEXT NOT NULL, amount INTEGER NOT NULL, until REAL NOT NULL, PRIMARY KEY (account, id)
     ) WITHOUT ROWID""",
@@ -37,9 +42,25 @@ _TABLES = (
 _SWEEP = 3600.0
 """Seconds after which a process looks for what is too old."""
 
-_SPENT = (
+_ADD = (
+    "INSERT INTO procession_costs (account, id, at, amount, estimated, model) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (account, id) DO NOTHING"
+)
+_ADD_UP = (
+    "INSERT INTO procession_cost_hours (account, hour, amount, estimated) VALUES (?, ?, ?, ?) ON CONFLICT (account, hour)"
+    " DO UPDATE SET amount = amount + excluded.amount, estimated = estimated + excluded.estimated"
+)
+_HOURS = (
+    "SELECT coalesce(sum(amount), 0), coalesce(sum(estimated), 0) FROM procession_cost_hours"
+    " WHERE account = ? AND hour >= ?"
+)
+_PART_OF_HOUR = (
     "SELECT coalesce(sum(amount), 0), coalesce(sum(amount * estimated), 0) FROM procession_costs"
-    " WHERE account = ? AND at > ?"
+    " WHERE account = ? AND at > ? AND at < ?"
+)
+_ANEW = (
+    "INSERT INTO procession_cost_hours (account, hour, amount, estimated)"
+    " SELECT account, ?, sum(amount), sum(amount * estimated) FROM procession_costs WHERE at < ? GROUP BY account"
 )
 _HELD = (
     "SELECT coalesce(sum(amount), 0) FROM procession_cost_reservations WHERE account = ? AND until > ? AND id IS NOT ?"
@@ -100,16 +121,14 @@ class SQLiteCosts:
 
         Raises ``StoreError``, as every method does, where the file cannot be used.
         """
-        rows = [(account, one.id, one.amount, one.estimated, one.model) for one in entries]
+        rows = [(one.id, one.amount, one.estimated, one.model) for one in entries]
 
         def work(made: sqlite3.Connection) -> CostBalance:
             now = self._clock()  # within the commit: whoever comes later books later
             self._sweep(made, now)
-            made.executemany(
-                "INSERT INTO procession_costs (account, id, at, amount, estimated, model) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (account, id) DO NOTHING",
-                [(account, id, now, amount, estimated, model) for account, id, amount, estimated, model in rows],
-            )
+            for id, amount, estimated, model in rows:
+                if made.execute(_ADD, (account, id, now, amount, estimated, model)).rowcount:
+                    made.execute(_ADD_UP, (account, int(now // HOUR), amount, amount if estimated else 0))
             if release is not None:
                 made.execute(
                     "DELETE FROM procession_cost_reservations WHERE account = ? AND id = ?", (account, release)
@@ -153,7 +172,11 @@ class SQLiteCosts:
         """
         if self._swept is not None and now - self._swept < min(_SWEEP, self._kept):
             return
-        made.execute("DELETE FROM procession_costs WHERE at <= ?", (now - self._kept,))
+        old = now - self._kept
+        hour = int(old // HOUR)
+        made.execute("DELETE FROM procession_costs WHERE at <= ?", (old,))
+        made.execute("DELETE FROM procession_cost_hours WHERE hour <= ?", (hour,))
+        made.execute(_ANEW, (hour, (hour + 1) * HOUR))
         made.execute("DELETE FROM procession_cost_reservations WHERE until <= ?", (now,))
         self._swept = now
 
@@ -179,7 +202,12 @@ def _since(now: float, seconds: float | None) -> float:
 def _balance(
     made: sqlite3.Connection, account: str, now: float, seconds: float | None, besides: str | None
 ) -> CostBalance:
-    spent, estimated = _row(made, _SPENT, (account, _since(now, seconds)))
+    since = _since(now, seconds)
+    first = 0 if seconds is None else int(since // HOUR) + 1
+    spent, estimated = _row(made, _HOURS, (account, first))
+    if seconds is not None:
+        part, guessed = _row(made, _PART_OF_HOUR, (account, since, first * HOUR))
+        spent, estimated = spent + part, estimated + guessed
     (reserved,) = _row(made, _HELD, (account, now, besides))
     return CostBalance(spent=spent, estimated=estimated, reserved=reserved)
 
