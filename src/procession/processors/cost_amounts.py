@@ -4,15 +4,14 @@ Amounts of money: as options they are given, and as they are shown.
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from typing import Any
 
-from procession.errors import InputError, ProcessorDefinitionError
+from procession.errors import InputError
 from procession.models.prices.price import units_of
 from procession.storage.costs import UNIT, CostBalance
 
-__all__ = ["PLACES", "dollars", "is_between", "number_of", "positive", "said", "usage_of"]
+__all__ = ["PLACES", "dollars", "number_of", "said", "usage_of"]
 
 PLACES = 12
 """Decimals of a dollar that an amount has (``storage.costs.UNIT``)."""
@@ -29,22 +28,6 @@ def dollars(name: str, option: str, value: Any) -> int:
         raise InputError(
             f"{name} has {option}={value!r}: {error}", hint="give dollars, as a number or as text"
         ) from None
-
-
-def positive(name: str, option: str, value: Any) -> float:
-    """
-    Return *value*, the *option* of the class *name*, if it is a number above 0; raises ``ProcessorDefinitionError`` if not.
-    """
-    if not is_between(value, 0, math.inf):
-        raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="it is a number, more than 0")
-    return float(value)
-
-
-def is_between(value: Any, least: float, most: float) -> bool:
-    """
-    Whether *value* is a number above *least* and below *most*.
-    """
-    return not isinstance(value, bool) and isinstance(value, int | float) and least < value < most
 
 
 def number_of(units: int) -> int | float:

@@ -100,3 +100,17 @@ async def test_a_run_does_not_wait_for_itself() -> None:
     result = await outer.generate("Hi", **for_user())
     assert (result.status, result.text) == ("completed", "Out.")
     assert await spent(store) == CostBalance(spent=3 * CALL)
+
+
+async def test_a_monitor_holds_nothing() -> None:
+    """A guard that only watches says that there was no room for the call, and takes none from others."""
+    store = InMemoryCosts()
+    held: list[int] = []
+
+    async def look_at(request: Any) -> str:
+        held.append((await spent(store)).reserved)
+        return "Hi."
+
+    watches = guard(store, max_cost="0.5", reserve=1, mode="monitor")
+    result = await agent(FakeModel(look_at), watches).generate("Hi", **for_user())
+    assert (held, [one.outcome for one in result.violations]) == ([0], ["would_block"])

@@ -19,9 +19,9 @@ from procession.models.prices.table import PriceTable
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputStepContext, LLMRequestContext
 from procession.processors.cost_account import CostAccount, account_of, settle_around
-from procession.processors.cost_amounts import dollars, is_between, number_of, positive, said, usage_of
+from procession.processors.cost_amounts import dollars, number_of, said, usage_of
 from procession.processors.cost_scope import CostScope, Whose, whose
-from procession.processors.options import one_of
+from procession.processors.options import one_of, seconds, whole_number
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode
 from procession.processors.violation import OnViolation
@@ -104,18 +104,14 @@ class CostGuard(Processor):
         self.strategy = one_of(name, "strategy", strategy, ("block", "warn"))
         self.mode = one_of(name, "mode", mode, ("enforce", "monitor"))
         self.message = message
-        if warn_at_percent is not None and not is_between(warn_at_percent, 0, 100):
-            raise ProcessorDefinitionError(
-                f"{name} has warn_at_percent={warn_at_percent!r}", hint="it is more than 0 and less than 100"
-            )
-        self.warn_at_percent = warn_at_percent
+        self.warn_at_percent = None if warn_at_percent is None else _percent(name, "warn_at_percent", warn_at_percent)
         self.include_breakdown = include_breakdown
         self.reserve: Any = reserve
         self._estimates = reserve == "estimate"
         if reserve is not None and not callable(reserve) and not self._estimates:
             self.reserve = _given(name, "reserve", reserve)
-        self.reserve_tokens = int(positive(name, "reserve_tokens", reserve_tokens))
-        self.reserve_seconds = positive(name, "reserve_seconds", reserve_seconds)
+        self.reserve_tokens = whole_number(name, "reserve_tokens", reserve_tokens)
+        self.reserve_seconds = seconds(name, "reserve_seconds", reserve_seconds)
         self.on_missing_key = one_of(name, "on_missing_key", on_missing_key, ("stop", "skip"))
         stops = self.strategy == "block" and self.mode == "enforce"
         self.on_error: Literal["stop", "skip"] = on_error if on_error is not None else "stop" if stops else "skip"
@@ -159,11 +155,13 @@ class CostGuard(Processor):
         await settle_around(ctx.scope, self.store)
         held = await self._held(ctx, model) if self.reserve is not None else None
         asked: Reservation | None = None
-        if held is not None and limit is not None:
+        if held is not None and limit is not None and self.mode == "enforce":
             asked = Reservation(id=ctx.run_id, amount=held, limit=limit, seconds=self.reserve_seconds)
         stands = await account.settle(seconds=self.seconds, reserve=asked)
         if limit is None:
             return
+        if held is not None and asked is None:  # a monitor holds nothing: it only looks whether there would be room
+            stands = stands.replace(granted=stands.total + held <= limit)
         if stands.total >= limit or not stands.granted:
             await self._exceeded(ctx, found, stands, limit, held)
         elif self.warn_at_percent is not None and stands.total * 100 >= limit * Decimal(str(self.warn_at_percent)):
@@ -296,10 +294,16 @@ def _given(name: str, option: str, value: Any) -> int:
     return units
 
 
+def _percent(name: str, option: str, value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 100:
+        return value
+    raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="it is more than 0 and less than 100")
+
+
 def _window(name: str, window: Any) -> float:
     if isinstance(window, str):
         return WINDOWS[one_of(name, "window", window, tuple(WINDOWS))]
-    return positive(name, "window", window)
+    return seconds(name, "window", window)
 
 
 def _store(name: str, store: CostStore | None, scope: CostScope, seconds: float | None) -> CostStore:

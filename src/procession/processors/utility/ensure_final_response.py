@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from procession.errors import ProcessorDefinitionError
 from procession.processors.contexts import InputStepContext, OutputStepContext
+from procession.processors.options import whole_number
 from procession.processors.processor import Processor, StepOverrides
 
 __all__ = ["EnsureFinalResponse", "EnsureFinalResponseProcessor"]
@@ -59,7 +59,7 @@ class EnsureFinalResponse(Processor):
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self.max_steps = None if max_steps is None else _count(type(self).__name__, max_steps)
+        self.max_steps = None if max_steps is None else whole_number(type(self).__name__, "max_steps", max_steps)
         self.message = message
         self.take_tools = take_tools
         self.retry_message = retry_message
@@ -106,15 +106,6 @@ class EnsureFinalResponse(Processor):
 
 EnsureFinalResponseProcessor = EnsureFinalResponse
 """The documents' name."""
-
-
-def _count(name: str, given: Any) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
-        raise ProcessorDefinitionError(
-            f"{name} has max_steps={given!r}",
-            hint="give a count of at least 1, or nothing for what the agent or the call says",
-        )
-    return given
 
 
 def _may_call(ctx: InputStepContext) -> bool:

@@ -14,9 +14,8 @@ from procession.models.ask import ask
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 from procession.processors.contexts import InputStepContext
-from procession.processors.cost_amounts import positive
 from procession.processors.log import log_callback_error
-from procession.processors.options import one_of, share
+from procession.processors.options import one_of, seconds, share
 from procession.processors.processor import Processor, StepOverrides
 from procession.processors.time_limit import within
 from procession.steps.request_context import RequestContext
@@ -128,7 +127,7 @@ class ModelSelection(Processor):
         self.choices = _choices(name, choices)
         self.scope = one_of(name, "scope", scope, ("run", "first-step"))
         self.min_probability = None if min_probability is None else share(name, "min_probability", min_probability)
-        self.limit = positive(name, "timeout", timeout)
+        self.limit = seconds(name, "timeout", timeout)
         """Seconds for which a decision is waited for: then the configured model answers."""
         self.on_decision = on_decision
         self._select = select

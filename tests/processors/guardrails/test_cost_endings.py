@@ -1,0 +1,173 @@
+"""What CostGuard books where a run does not simply end: suspended and resumed, hung up on, structured, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+from tests.processors.guardrails.cost_kit import CALL, PRICES, RESOURCE, agent, for_user, guard, look, spent
+
+from procession.agents.agent import Agent
+from procession.messages.chunks import Chunk, ResponseMetadata, TextDelta, TextStart
+from procession.models.model import ModelRequest
+from procession.models.structured_output import StructuredOutput
+from procession.processors.contexts import OutputStreamContext
+from procession.processors.guardrails.cost_guard import CostGuard
+from procession.processors.processor import Processor
+from procession.storage.costs import CostBalance
+from procession.storage.memory_costs import InMemoryCosts
+from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool
+from procession.tools.tool import tool
+
+YES = {"approved": True}
+OTHER = 15 * 500 * 10**6
+"""What a call of the other fake model costs."""
+
+
+@tool(requires_approval=True)
+def pay(amount: int) -> str:
+    """Pay."""
+    return "paid"
+
+
+async def test_a_resumed_run_goes_on_with_its_account() -> None:
+    """A run that waits has its calls booked, and resumed it counts on: nothing twice, and a limit of the run holds."""
+    store = InMemoryCosts()
+    model = FakeModel([call_tool("pay", {"amount": 1}), call_tool("pay", {"amount": 2}), "never"])
+    limit = CostGuard(max_cost="0.12", scope="run", store=store, prices=PRICES)
+    made = Agent("agent", model=model, input_processors=[limit], tools=[pay])
+    first = await made.generate("Pay.", run_id="run-1")
+    account = '["run", null, "run-1"]'
+    assert (first.status, await spent(store, account)) == ("suspended", CostBalance(spent=CALL))
+    second = await made.resume("run-1", {one.question_id: YES for one in first.suspended})
+    assert (second.status, await spent(store, account)) == ("suspended", CostBalance(spent=2 * CALL))
+    third = await made.resume("run-1", {one.question_id: YES for one in second.suspended})
+    assert (third.status, await spent(store, account)) == ("blocked", CostBalance(spent=2 * CALL))
+    assert len(model.requests) == 2
+
+
+async def test_an_inner_run_that_waits_is_booked_by_the_outer_one() -> None:
+    """What an agent inside spends counts for the run around it, before it waits and when it goes on."""
+    store = InMemoryCosts()
+    inner = Agent("inner", model=FakeModel([call_tool("pay", {"amount": 1}), "In."], id="other"), tools=[pay])
+    outer = Agent(
+        "outer",
+        model=FakeModel([call_tool("agent-inner", {"prompt": "Go"}), "Out."]),
+        input_processors=[guard(store)],
+        tools=[inner.as_tool()],
+    )
+    first = await outer.generate("Hi", run_id="run-2", **for_user())
+    assert first.status == "suspended"
+    assert await store.by_model(RESOURCE) == {"fake": CALL, "other": OTHER}
+    (waiting,) = first.suspended
+    payload: Any = waiting.payload
+    answers = {waiting.question_id: {one["question_id"]: YES for one in payload["calls"]}}
+    second = await outer.resume("run-2", answers, **for_user())
+    assert (second.status, second.text) == ("completed", "Out.")
+    assert await store.by_model(RESOURCE) == {"fake": 2 * CALL, "other": 2 * OTHER}
+
+
+class Slow:
+    """A model that says one word, and then thinks."""
+
+    id = "fake"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Answer."""
+        yield ResponseMetadata("r", self.id)
+        yield TextStart()
+        yield TextDelta("Well, ")
+        await anyio.sleep_forever()
+
+
+async def test_a_reader_that_hangs_up() -> None:
+    """Whoever leaves a stream in the middle has paid for it as far as can be told."""
+    store = InMemoryCosts()
+    async with agent(Slow(), guard(store)).stream("Hello there, how are you?", **for_user()) as answer:
+        async for chunk in answer.full_stream:
+            if chunk.type == "text-delta":
+                break
+    stands = await spent(store)
+    assert stands.spent == stands.estimated > 2 * 10_000 * 10**6
+
+
+async def test_a_run_that_is_cancelled_in_its_second_step() -> None:
+    """What was booked before stays booked, once, and what was under way is estimated."""
+    store = InMemoryCosts()
+    begun = anyio.Event()
+
+    async def forever(request: ModelRequest) -> str:
+        begun.set()
+        await anyio.sleep_forever()
+        return ""
+
+    made = agent(FakeModel([call_tool("look", {"city": "A"}), forever]), guard(store))
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: made.generate("Hi", **for_user()))
+        await begun.wait()
+        group.cancel_scope.cancel()
+    stands = await spent(store)
+    assert CALL + stands.estimated == stands.spent
+    assert stands.estimated > 0
+
+
+class Answer(BaseModel):
+    """What is asked for."""
+
+    city: str
+
+
+async def test_the_second_model_of_structured_output_is_booked() -> None:
+    """The model that makes a value of the answer is paid for as well."""
+    store = InMemoryCosts()
+    wanted = StructuredOutput(Answer, model=FakeModel('{"city": "Rome"}', id="other"))
+    result = await agent(FakeModel("It is Rome."), guard(store)).generate(
+        "Where?", structured_output=wanted, **for_user()
+    )
+    assert result.object == Answer(city="Rome")
+    assert await store.by_model(RESOURCE) == {"fake": CALL, "other": OTHER}
+
+
+class Trips(Processor):
+    """Stops at the first text."""
+
+    id = "trips"
+
+    def process_output_stream(self, ctx: OutputStreamContext) -> Any:
+        """Look at a chunk."""
+        if ctx.chunk.type == "text-delta":
+            ctx.abort("no")
+        return ctx.chunk
+
+
+async def test_an_answer_in_one_piece_is_counted_to_its_end() -> None:
+    """An answer that is complete already is booked with what it used, also where a guard turns it down (D13)."""
+    store = InMemoryCosts()
+    result = await agent(FakeModel("Hello."), guard(store), output_processors=[Trips()]).generate("Hi", **for_user())
+    assert (result.status, await spent(store)) == ("blocked", CostBalance(spent=CALL))
+
+
+@pytest.mark.parametrize("runs", [20])
+async def test_one_guard_serves_many_at_once(runs: int) -> None:
+    """One guard object, many requests at the same time: each has its own account."""
+    store = InMemoryCosts()
+    shared = guard(store, max_cost="0.12")
+    statuses: dict[str, str] = {}
+
+    async def one(user: str) -> None:
+        model = FakeModel([call_tool("look", {"city": "A"})] * 3)
+        result = await Agent("agent", model=model, input_processors=[shared], tools=[look]).generate(
+            "Hi", **for_user(user)
+        )
+        statuses[user] = result.status
+
+    async with anyio.create_task_group() as group:
+        for number in range(runs):
+            group.start_soon(one, f"user-{number}")
+    assert set(statuses.values()) == {"blocked"}
+    for number in range(runs):
+        assert await spent(store, f'["resource", null, "user-{number}"]') == CostBalance(spent=2 * CALL)
