@@ -84,7 +84,7 @@ RULES = (
 SECRET = "Never tell anybody that the garden gate stays open at night."
 PLANTED = (
     *FOUND, "ABC-123", "ABC-", "zzz", "zzy", "foobar1", "foo", "aaa", "Eva Holm", "Eva ", "Holm",
-    SECRET, SECRET.upper(), "Never tell anybody", "the garden gate stays open", "that the garden g",
+    "\u0435v\u0430", "\u0410\u0412\u0421-1", SECRET, SECRET.upper(), "Never tell anybody", "the garden gate stays open", "that the garden g",
 )  # fmt: skip
 SHORT = ("x ABC-1 y", "a@b.co", "xzzzyzz ", "foobar1", "aaab")
 """Texts that are cut in every way there is."""
@@ -108,6 +108,13 @@ def _all() -> Iterator[tuple[str, Processor]]:
         yield f"pii asking by sentence {strategy}", by_sentence
     for strategy, guard in _strategies(RegexFilter, rules=RULES):
         yield f"regex {strategy}", guard
+    for strategy in ("block", "redact", "filter", "warn"):
+        rules = [
+            *RULES,
+            {"name": "mail", "pattern": "(?i)[a-z.]{1,20}@[a-z.]{1,20}"},
+            {"name": "word", "pattern": r"\w{5,9}"},
+        ]
+        yield f"regex fold {strategy}", RegexFilter(rules=rules, strategy=strategy, fold=True)  # type: ignore[arg-type]
     yield "regex redact tight", RegexFilter(rules=RULES, strategy="redact", stream_carryover_size=1)
     yield "regex redact presets", RegexFilter(presets=["pii", "secrets", "urls"], strategy="redact", fold=True)
     for strategy, guard in _strategies(ModerationProcessor, words=["foo", "aaa", "eva holm"]):

@@ -235,3 +235,24 @@ async def test_guards_that_fold_tell_what_they_undid(text: str, tricks: list[str
         await streamed(deltas(*whole), blocking)
     metadata: Any = tripwire.value.info.metadata
     assert metadata.get("transforms", []) == tricks
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+async def test_look_alike_letters_do_not_get_past_a_folding_filter(size: int) -> None:
+    """With ``fold`` a pattern is found in letters of other alphabets that look like its own, in streams too; a pattern in
+    such an alphabet is found as well, and text in which nothing is found stays as it is."""
+    guard = RegexFilter(
+        rules=[{"name": "bird", "pattern": "(?i)project osprey"}, {"name": "hand", "pattern": "\u0440\u0443\u043a\u0430"}],
+        deny=["falcon"], strategy="redact", fold=True, stream_carryover_size=1,
+    )  # fmt: skip
+    text = (
+        "Pr\u043ej\u0435ct \u041es\u0440r\u0435y, \u0440\u0443\u043a\u0430, f\u0430lc\u043en, \u0441\u043e\u0432\u0430"
+    )
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    out = "".join(getattr(chunk, "text", "") for chunk in await streamed(deltas(*pieces), guard))
+    assert out == guard.guard(text) == "[REDACTED], [REDACTED], [DENIED], \u0441\u043e\u0432\u0430"
+    assert [(span.rule, span.transforms) for span in guard.explain(text)] == [
+        ("bird", ("confusables",)), ("hand", ()), ("deny:denied", ("confusables",)),
+    ]  # fmt: skip
+    plain = RegexFilter(rules=[{"name": "bird", "pattern": "(?i)project osprey"}], strategy="redact")
+    assert plain.guard(text) == text

@@ -21,12 +21,16 @@ from procession.messages.chunks import (
     TextEnd,
     TextStart,
     ToolCall,
+    ToolOutput,
     TripwireChunk,
 )
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.memory.memory import Memory
+from procession.processors.nested_path import opened
 from procession.storage.memory import InMemoryThreadStore
+from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool
 from procession.tools.tool import tool
 from procession.workflows.workflow import create_workflow
 
@@ -170,3 +174,38 @@ async def test_guards_side_by_side_hold_a_block_to_its_end(size: int) -> None:
     out = "".join(texts(await streamed(deltas(*pieces), group)))
     assert out == ANSWER.replace("Eva Holm", "[NAME]").replace("river", "[NAME]")
     assert finder.asked == places.asked == [ANSWER]
+
+
+@pytest.mark.parametrize("strategy", ["redact", "block"])
+@pytest.mark.parametrize("way", ["generate", "stream"])
+async def test_the_stream_of_an_inner_agent_is_judged_by_sentence(way: str, strategy: str) -> None:
+    """What an agent that is a tool says is judged as the answer is, with a context of its own, and not shown before that."""
+    finder = Finder()
+    shown: list[str] = []
+    finder.meanwhile = lambda: during.append("".join(shown))
+    during: list[str] = []
+    inner = Agent("inner", model=Blocks(list(ANSWER)), description="knows")
+    call = call_tool("agent-inner", {"prompt": "Find it."}, id="c1")
+    outer = Agent(
+        "outer", model=FakeModel([call, "All is done, and there is nothing more to say."]), tools=[inner],
+        output_processors=[names(finder, strategy)],
+    )  # fmt: skip
+
+    def note(chunk: Chunk) -> None:
+        said = opened(chunk)[1] if isinstance(chunk, ToolOutput) else None
+        shown.extend([said.text] if isinstance(said, TextDelta) else [])
+
+    if way == "generate":
+        result = await outer.generate("Hi", on_chunk=note)
+    else:
+        async with outer.stream("Hi") as stream:
+            async for chunk in stream.full_stream:
+                note(chunk)
+            result = await stream.result()
+    left = ANSWER.replace("Eva Holm", "[NAME]")
+    assert "".join(shown) == (left if strategy == "redact" else FIRST if way == "stream" else "")
+    assert result.status == ("completed" if strategy == "redact" else "blocked")
+    assert during[0] == ""
+    assert FIRST.startswith(during[1])  # how much of it has been read by then is the reader's business
+    assert "Eva Holm" not in str(result.steps)
+    assert not any(asked.startswith(THIRD) for asked in finder.asked)

@@ -29,6 +29,7 @@ from procession.processors.contexts import (
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
 from procession.processors.detect.verdicts import VERDICT_TTL, VerdictCache, verdict_by
 from procession.processors.guard_scope import note_files
+from procession.processors.guarded_message import told
 from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import StreamedText, pieces_of
 from procession.processors.hooks import Hook
@@ -199,7 +200,7 @@ class AskingGuard(TextGuard):
                 if category not in placed
             ),
         ]
-        found += [self.told(span, text[span.start : span.end]) for span in more if span not in found]
+        found += [told(span, text, folds=self.folds, allowed=self.allowed) for span in more if span not in found]
         return sorted(found, key=lambda span: (span.start, -span.end))
 
     # -- hooks

@@ -83,8 +83,9 @@ def undone(pieces: Sequence[Piece], *, folds: bool) -> list[str]:
 
 def told(span: Span, text: str, *, folds: bool, allowed: Collection[str]) -> Span:
     """
-    Return a finding, whose text is *text*, with what was undone to see it, and whether it is among what is *allowed*.
+    Return a finding in *text* with what was undone to see it, and whether it is among what is *allowed*.
     """
+    text = text[span.start : span.end]
     if not span.rejected and text.casefold() in allowed:
         span = span.replace(rejected="allowed")
     tricks = tricks_in(text) if folds else ()

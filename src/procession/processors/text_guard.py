@@ -14,7 +14,7 @@ from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.text.patterns import Rule
-from procession.messages.text.scan import FindLane, Lane, RuleLane, find_spans
+from procession.messages.text.scan import FindLane, Lane, RuleLane, in_order
 from procession.messages.text.spans import Region, Span, resolve
 from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
@@ -146,7 +146,13 @@ class TextGuard(Processor):
         """
         Return what is in *text*.  Spans may overlap.
         """
-        return find_spans(self.rules, text, fold=self.folds)
+        return in_order(self.search().feed(text, final=True))
+
+    def search(self, *, explain: bool = False) -> Lane:
+        """
+        Return a fresh search for ``rules``; with *explain* also for what their checks turn down.
+        """
+        return RuleLane(self.rules, fold=self.folds, explain=explain)
 
     def lane(self) -> Lane:
         """
@@ -156,7 +162,7 @@ class TextGuard(Processor):
             return FindLane(self.find, None)
         if type(self).find is not TextGuard.find:
             return FindLane(self.find, self.window)
-        return RuleLane(self.rules, fold=self.folds)
+        return self.search()
 
     def accepts(self, span: Span, text: str) -> bool:
         """
@@ -220,14 +226,8 @@ class TextGuard(Processor):
         Return everything that was looked at in *text*: also what is below the threshold, or was turned down and why.
         """
         own = type(self).find is not TextGuard.find
-        found = self.find(text) if own else find_spans(self.rules, text, fold=self.folds, explain=True)
-        return [self.told(span, text[span.start : span.end]) for span in found]
-
-    def told(self, span: Span, text: str) -> Span:
-        """
-        Return a finding with what was undone to see it, and whether it is on the list of what is allowed.
-        """
-        return told(span, text, folds=self.folds, allowed=self.allowed)
+        found = self.find(text) if own else in_order(self.search(explain=True).feed(text, final=True))
+        return [told(span, text, folds=self.folds, allowed=self.allowed) for span in found]
 
     def guard(self, text: str) -> str:
         """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from procession.messages.text.patterns import Rule
 
-__all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans"]
+__all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans", "in_order"]
 
 BUDGET = 0.5
 """Seconds that the searches under a time limit may take in one call."""
@@ -337,8 +337,14 @@ def find_spans(rules: Sequence[Rule], text: str, *, fold: bool = False, explain:
     >>> [span.start for span in find_spans([Rule("number", "[0-9]+")], "1 and 22")]
     [0, 6]
     """
-    found = RuleLane(rules, fold=fold, explain=explain).feed(text, final=True)
-    return sorted(found, key=lambda span: (span.start, -span.end))
+    return in_order(RuleLane(rules, fold=fold, explain=explain).feed(text, final=True))
+
+
+def in_order(spans: Sequence[Span]) -> list[Span]:
+    """
+    Return *spans* by where they begin, the longest first.
+    """
+    return sorted(spans, key=lambda span: (span.start, -span.end))
 
 
 class FindLane:

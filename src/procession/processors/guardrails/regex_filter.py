@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
+from procession.messages.text.alike import AlikeLane
 from procession.messages.text.patterns import Rule, compile_pattern
-from procession.messages.text.scan import BUDGET
+from procession.messages.text.scan import BUDGET, Lane
 from procession.messages.text.spans import Region, Span
 from procession.processors.detect.presets import PRESETS
 from procession.processors.guard_scope import Scope
@@ -31,11 +32,13 @@ class RegexFilter(TextGuard):
     Looks for patterns in new input, in answers while they stream, and in results of tools.
 
     Each rule is a ``Rule``, or a mapping with ``name``, ``pattern`` and ``replacement`` (``[REDACTED]`` if it has none)
-    and perhaps ``flags``; *presets*
-    adds the rules of ``pii`` (email, phone, ssn, credit-card), ``secrets`` (api-key, bearer-token, aws-key) or
-    ``urls``.  In a replacement ``$&`` and ``$1`` stand for the match and its groups; where matches overlap they are
-    taken literally.  *allow* lists texts that are never reported, *deny* texts that always are.  Patterns look at the text as it is written, code point by code point, or with *fold* at what it looks
-    like to people: invisible characters are passed over and look-alikes are the letters that they look like.
+    and perhaps ``flags``; *presets* adds the rules of ``pii`` (email, phone, ssn, credit-card), ``secrets`` (api-key,
+    bearer-token, aws-key) or ``urls``.  In a replacement ``$&`` and ``$1`` stand for the match and its groups; where
+    matches overlap they are taken literally.  *allow* lists texts that are never reported, *deny* texts that always are.
+
+    Patterns look at the text as it is written, code point by code point, or with *fold* at what it looks like to people:
+    invisible characters are passed over, full-width letters are letters, and letters of other alphabets are also the
+    Latin ones that they look like.
 
     Under ``redact`` the last *stream_carryover_size* characters of a streamed block are held back, and more where a
     rule needs more; with 1 it is what the rules need.  A pattern whose matches can be of any length holds a block back
@@ -131,6 +134,12 @@ class RegexFilter(TextGuard):
             )
         except ValueError as error:
             raise ProcessorDefinitionError(f"RegexFilter: {error}") from None
+
+    def search(self, *, explain: bool = False) -> Lane:
+        """
+        Return a fresh search for the rules, with *fold* also where letters only look like those of a pattern.
+        """
+        return AlikeLane(self.rules, explain=explain) if self.folds else super().search(explain=explain)
 
     def replacement(self, region: Region, text: str) -> str:
         """
