@@ -45,6 +45,7 @@ def said(text: str) -> InputPayload:
 
 
 ANSWERS = ["I think it is fine.", "", '{"flagged": "yes"}', '{"categories": null} trailing {"categories": null}']
+LENIENT: list[dict[str, Any]] = [{"on_error": "skip"}, {"strategy": "warn"}]
 ASKING: list[Any] = [PIIDetector, PromptInjectionDetector]
 
 
@@ -60,7 +61,7 @@ async def test_an_answer_that_is_no_verdict_is_a_failure(kind: Any, answer: str)
         with pytest.raises(Tripwire) as tripwire:
             await streamed(deltas("hello there"), PIIDetector(model=FakeModel(answer), stream_by="sentence"))
         assert tripwire.value.info.metadata == {"kind": "guard_failed"}
-    for options in ({"on_error": "skip"}, {"strategy": "warn"}):
+    for options in LENIENT:
         agent = Agent("a", model=FakeModel("Hi."), input_processors=[kind(model=FakeModel(answer), **options)])
         result = await agent.generate("hello there")
         assert result.status == "completed"
@@ -93,7 +94,7 @@ async def test_a_fenced_answer_is_a_verdict(kind: Any) -> None:
     fenced = FakeModel('```json\n{"categories": [{"type": "injection", "score": 0.9}]}\n```')
     run = await through(said("hello"), kind(model=fenced, strategy="block"))
     assert run.tripwire is not None
-    assert (run.tripwire.metadata or {}).get("kind") is None
+    assert "could not check" not in run.tripwire.reason
 
 
 def test_the_policy_of_each_guard_is_printed() -> None:
