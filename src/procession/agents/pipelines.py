@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from procession.agents.cut_order import warn_of_cuts
 from procession.errors import ProcessorDefinitionError
 from procession.processors.chain import ProcessorList, chain, is_workflow, owners, processor_steps
 from procession.processors.development import developing
@@ -69,7 +70,7 @@ class Pipelines:
         own_error = processor_steps(error, where="error_processors")
         _warn_of_idle(own_input, INPUT_HOOKS, "input_processors")
         _warn_of_idle(own_output, OUTPUT_HOOKS, "output_processors")
-        _warn_of_cuts(own_output)
+        warn_of_cuts(own_output)
         ahead = _without(processor_steps(before, where="memory"), own_input)
         behind = _without(processor_steps(after, where="memory"), own_output)
         last = _without(asking, own_input)
@@ -276,15 +277,3 @@ def _warn_of_idle(steps: Sequence[Step[Any, Any]], hooks: frozenset[Hook], where
         own = hook_methods(owner)
         if not hooks & own.keys():
             log_once(owner.id, f"none of its hooks runs in {where}", hooks=sorted(hook.value for hook in own))
-
-
-def _warn_of_cuts(steps: Sequence[Step[Any, Any]]) -> None:
-    """
-    Say so where a processor cuts answers off before a guard has seen them: half of what it would hide it may not know.
-    """
-    cutting: Any = None
-    for owner in owners(steps):
-        if getattr(owner, "cuts_answers", False):
-            cutting = cutting or owner
-        elif cutting is not None and not getattr(owner, "passes", True):
-            log_once(cutting.id, f"cuts answers off before {owner.id!r} sees them: list it behind all guards")

@@ -210,7 +210,8 @@ async def test_the_model_counts_with_its_own_tokenizer() -> None:
 def test_a_limiter_before_a_guard_is_warned_about(
     way: str, limiter: TokenLimiter, strategy: Any, warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An agent whose answers are cut before a guard has seen them says so when it is made; behind the guard all is well."""
+    """An agent whose answers are cut before a guard has seen them says so when it is made, and so does one in
+    which they stand side by side; behind the guard all is well."""
     monkeypatch.setattr(log, "_said", set[Any]())
     guard: Any = RegexFilter(presets=["pii"], strategy=strategy)
     if way == "workflow":
@@ -220,4 +221,9 @@ def test_a_limiter_before_a_guard_is_warned_about(
     assert logs == []
     with capture_logs() as logs:
         Agent("clerk", model=FakeModel("ok"), output_processors=[limiter, guard]).explain()
+    assert [entry["processor_id"] for entry in logs if "behind all guards" in entry["event"]] == ["cuts"] * warned
+    monkeypatch.setattr(log, "_said", set[Any]())
+    beside = create_workflow("beside").parallel([guard, limiter]).commit()
+    with capture_logs() as logs:
+        Agent("clerk", model=FakeModel("ok"), output_processors=[beside]).explain()
     assert [entry["processor_id"] for entry in logs if "behind all guards" in entry["event"]] == ["cuts"] * warned
