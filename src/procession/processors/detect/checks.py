@@ -103,7 +103,7 @@ def iban_length(text: str) -> int:
     >>> iban_length("DE75 5121 0800 1245 1261 99 zur"), iban_length("DE75 5121 0800 1245 1261 98")
     (27, 0)
     """
-    left = IBAN_LENGTHS.get(text[:2].upper(), 0)
+    left = IBAN_LENGTHS.get(_NOT_ALNUM.sub("", text[:3])[:2].upper(), 0)
     if not left:
         return 0
     for index, character in enumerate(text):
