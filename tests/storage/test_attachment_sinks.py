@@ -7,6 +7,7 @@ import stat
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from procession.storage.attachments import AttachmentSink, is_key, key_of
 from procession.storage.file_sink import FileSink
 from procession.storage.s3 import S3Sink
 
+needs_boto3 = pytest.mark.skipif(find_spec("boto3") is None, reason="needs boto3: pip install 'procession[s3]'")
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
 Make = Callable[..., S3Sink]
 
@@ -198,14 +200,15 @@ async def test_a_server_that_refuses_is_told(bucket: Make) -> None:
     assert "tests" not in str(caught.value)
 
 
+@needs_boto3
 async def test_a_server_that_is_not_there_is_told() -> None:
     """Nobody listens on port 9 of loopback: the error comes, and is a ``StoreError``."""
-    pytest.importorskip("boto3")
     sink = S3Sink(BUCKET, endpoint_url="http://127.0.0.1:9", session=session(), attempts=1, connect_timeout=2)
     with pytest.raises(StoreError, match="could not be used"):
         await kept(sink)
 
 
+@needs_boto3
 @pytest.mark.parametrize(
     "options", [{"bucket": ""}, {"bucket": "a/b"}, {"links": "secret"}, {"expires": 0}, {"read_timeout": 0},
                 {"connect_timeout": -1}, {"attempts": 0}],
@@ -225,6 +228,7 @@ def test_the_package_for_it_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> N
     assert caught.value.hint == "pip install 'procession[s3]'"
 
 
+@needs_boto3
 def test_a_sink_shows_no_keys() -> None:
     """What it prints as has the place and nothing else."""
     assert repr(S3Sink(BUCKET, session=session(), links="none")) == "S3Sink('s3://attachments/', links='none')"

@@ -22,6 +22,7 @@ from procession.storage.memory import InMemoryThreadStore
 from procession.storage.s3 import S3Sink
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
+from procession.workflows.workflow import create_workflow
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100
@@ -301,6 +302,20 @@ async def test_with_a_bucket(way: str, links: Any, server: str) -> None:
         assert sent.data == PICTURE
     else:
         assert str(sent.data).startswith(server) and "Signature" in str(sent.data)
+
+
+@both_ways
+@pytest.mark.parametrize("construct", ["then", "parallel"])
+async def test_it_works_in_a_workflow(way: str, construct: str) -> None:
+    """In a workflow of processors, also beside another one, files are kept and shown as in a list."""
+    sink, model, store = Sink(), FakeModel("ok"), InMemoryThreadStore()
+    uploader, other = AttachmentUploader(sink), at("process_input", lambda ctx: None, id="other")
+    flow: Any = create_workflow("w", kind="processor")
+    flow = flow.then(uploader).then(other) if construct == "then" else flow.parallel([uploader, other])
+    made = Agent("p", model=model, memory=Memory(store), input_processors=[flow.commit()])
+    await ask(made, way, asked(), **ADA)
+    assert [part.data for part in files_of(await store.messages("t"))] == list(sink.kept)
+    assert [part.data for part in files_of(model.requests[0].messages)] == [PICTURE]
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from procession.agents.agent import Agent
 from procession.errors import ProcessionError, ProcessorDefinitionError
 from procession.messages.chunks import ToolResult
 from procession.processors.memory.memory import Memory
-from procession.processors.utility.tool_index import ToolIndex, tokens_of
+from procession.processors.utility.tool_index import ToolIndex
 from procession.processors.utility.tool_search import ToolQuestion, ToolSearch, ToolSearchProcessor
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import Tool
+from procession.workflows.workflow import create_workflow
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 ADA: dict[str, Any] = {"thread": "t", "resource": "ada"}
@@ -295,62 +296,6 @@ async def test_the_index_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("sendEmail HTTPServer", ["send", "email", "http", "server"]),
-        ("send_email-v2 a", ["send", "email", "v2"]),
-        ("ＷＥＡＴＨＥＲ Straße", ["weather", "strasse"]),
-        ("погода сейчас", ["погода", "сейчас"]),
-        ("मौसम", ["मौसम"]),
-        ("天気 を見る", ["天気", "を見", "見る"]),
-        ("晴", ["晴"]),
-        ("날씨", ["날씨"]),
-        ("get天気now", ["get", "天気", "now"]),
-        ("... !", []),
-    ],
-)
-def test_words_of_any_language(text: str, tokens: list[str]) -> None:
-    """Names are taken apart, letters of all scripts count, and scripts without spaces give pairs of characters."""
-    assert tokens_of(text) == tokens
-
-
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [
-        ("wetter stadt", "w_de"),
-        ("天気を教えて", "w_ja"),
-        ("погода", "w_ru"),
-        ("weather", "w_en"),
-        ("nothing here", None),
-    ],
-)
-def test_other_languages_are_found(query: str, first: str | None) -> None:
-    """A query in the language of the description finds it; one about something else finds nothing."""
-    index = ToolIndex(
-        {
-            "w_de": "Wetter einer Stadt",
-            "w_ja": "都市の天気を調べる",
-            "w_ru": "Погода в городе",
-            "w_en": "Weather of a city",
-        }
-    )
-    found = index.search(query)
-    assert (found[0].name if found else None) == first
-
-
-@pytest.mark.parametrize("described", [{}, {"_": ""}, {"one": "alone"}])
-def test_small_sets_have_an_index(described: dict[str, str]) -> None:
-    """A set of one tool, of none, and of one without a word in it can be looked up."""
-    assert [found.name for found in ToolIndex(described).search("alone")] == (["one"] if "one" in described else [])
-
-
-def test_a_name_counts_for_more_than_a_word() -> None:
-    """A tool that is called like what is asked for comes before one that only mentions it."""
-    index = ToolIndex({"report": "Writes down mail, mail and more mail", "mail": "Sends a message"})
-    assert [found.name for found in index.search("mail")] == ["mail", "report"]
-
-
-@pytest.mark.parametrize(
     ("options", "named"),
     [
         ({"tools": []}, "no tools"),
@@ -386,3 +331,24 @@ async def test_processors_behind_see_the_tools() -> None:
     look = at("process_input_step", lambda ctx: names.append(list(ctx.tools)))
     await ask(Agent("p", model=FakeModel("x"), input_processors=[ToolSearch(tools=TOOLS), look]))
     assert names == [["search_tools", "load_tool"]]
+
+
+@both_ways
+@pytest.mark.parametrize("construct", ["then", "parallel"])
+async def test_it_works_in_a_workflow(way: str, construct: str) -> None:
+    """In a workflow of processors, also beside another one, tools are found and loaded as in a list."""
+    model = FakeModel([load("send_email"), call_tool("send_email"), "done"])
+    search, other = ToolSearch(tools=TOOLS), at("process_input_step", lambda ctx: None, id="other")
+    flow: Any = create_workflow("w", kind="processor")
+    flow = flow.then(search).then(other) if construct == "then" else flow.parallel([search, other])
+    seen = await ask(Agent("p", model=model, input_processors=[flow.commit()]), way, max_steps=6)
+    assert told(seen)[1] == "send_email!"
+
+
+async def test_a_thread_that_loads_nothing_takes_no_room() -> None:
+    """Only what was loaded is remembered, however many threads there are."""
+    search = ToolSearch(tools=TOOLS)
+    agent = Agent("p", model=FakeModel("x", repeat_last=True), input_processors=[search])
+    for number in range(5):
+        await ask(agent, thread=f"t{number}", resource="ada")
+    assert not search._loaded._threads  # pyright: ignore[reportPrivateUsage]

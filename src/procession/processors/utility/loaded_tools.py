@@ -34,22 +34,22 @@ class LoadedTools:
         """
         Return the names of the thread that *scope* serves, in the order in which they were loaded.
         """
-        return tuple(self._names(scope))
+        thread = _thread_of(scope)
+        if thread is None:
+            return tuple(scope.state(self._id).get(_KEY, ()))
+        self._forget(self._clock())
+        return tuple(self._names(thread)) if thread in self._threads else ()
 
     def add(self, scope: RequestScope, names: Iterable[str]) -> None:
         """
         Keep *names* for that thread.
         """
-        self._names(scope).update(dict.fromkeys(names))
+        thread = _thread_of(scope)
+        kept: dict[str, None] = scope.state(self._id).setdefault(_KEY, {}) if thread is None else self._names(thread)
+        kept.update(dict.fromkeys(names))
 
-    def _names(self, scope: RequestScope) -> dict[str, None]:
-        use = scope.resources.get("memory")  # set where the call names a thread and whose it is
-        if use is None:
-            own: dict[str, None] = scope.state(self._id).setdefault(_KEY, {})
-            return own
+    def _names(self, thread: tuple[str, str]) -> dict[str, None]:
         now = self._clock()
-        self._forget(now)
-        thread = (use.resource_id, use.thread_id)
         _, names = self._threads.pop(thread, (now, {}))
         self._threads[thread] = (now, names)
         return names
@@ -60,6 +60,11 @@ class LoadedTools:
             if now - used < self._ttl:
                 return
             del self._threads[thread]
+
+
+def _thread_of(scope: RequestScope) -> tuple[str, str] | None:
+    use = scope.resources.get("memory")  # set where the call names a thread and whose it is
+    return (use.resource_id, use.thread_id) if use is not None else None
 
 
 def _seconds(ttl: Any) -> float:
