@@ -66,6 +66,7 @@ READ: Mapping[str, Callable[[Any], Any]] = {
     "provider_options": lambda ctx: ctx.provider_options,
     "model_settings": lambda ctx: ctx.model_settings,
     "structured_output": lambda ctx: ctx.structured_output,
+    "response_format": lambda ctx: ctx.response_format,
     "prompt": lambda ctx: [message.role for message in ctx.prompt],
     "chunks": lambda ctx: "".join(chunk.text for chunk in ctx.chunks if isinstance(chunk, TextDelta)),
     "from_cache": lambda ctx: ctx.from_cache,
@@ -118,7 +119,9 @@ ARGUMENTS: Mapping[str, Mapping[str, list[Any]]] = {
     "process_llm_request": {
         "prompt": [["system", "system", "user"]] * 2 + [["system", "system", "user", "assistant", "tool"]],
         "model": ["fake"] * 3, "retry_count": [0, 1, 0], "step_number": [0, 0, 1], "steps": STEPS_BEFORE,
-        "send_signal": [False] * 3,
+        "tools": [["lookup"]] * 3, "tool_choice": ["auto"] * 3, "active_tools": [["lookup"]] * 3,
+        "provider_options": [{"fake": {"a": 1}}] * 3, "model_settings": [{"temperature": 0}] * 3,
+        "response_format": [None] * 3, "send_signal": [False] * 3,
     },
     "process_output_stream": {
         "part": [True], "stream_parts": [True], "retry_count": [0, 1, 0], "step_number": [0, 1],

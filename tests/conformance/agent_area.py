@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from tests.conformance.built_ins import build_builtin
@@ -36,6 +37,8 @@ MEMORY_OPTIONS: Mapping[str, str] = {
     "semanticRecall": "semantic_recall",
     "workingMemory": "working_memory",
 }
+KEYS: Mapping[str, Any] = {"last_user_text": attrgetter("last_user_text")}
+"""The functions that make a key of its parts, as setups name them."""
 CHOICE = re.compile(r"if request_context\.(\w+) == (\S+|\"[^\"]*\") then \[([^\]]*)\](?: else \[([^\]]*)\])?")
 
 
@@ -135,8 +138,6 @@ class Stage:
         context: dict[str, Any] = dict(mapping(given.get("request_context")))
         if "resource_id" in call:
             context["resource_id"] = call["resource_id"]
-        if "cache_context" in call:
-            raise Unknown("cache context", sorted(call["cache_context"]))
 
         def finish(result: Any) -> None:
             finished["on_finish_called"] = True
@@ -151,6 +152,8 @@ class Stage:
         }
         if context:
             options["request_context"] = RequestContext(context)
+        if "cache_context" in call:
+            options["request_context"] = _cache_context(RequestContext(context), mapping(call["cache_context"]))
         for name, value in given.items():
             match name:
                 case "model_settings" | "request_context":
@@ -234,6 +237,23 @@ class Stage:
         thread = await self.store.thread(thread_id)
         messages = await self.store.messages(thread_id)
         return {"thread_exists": thread is not None, "messages": [message_text(message) for message in messages]}
+
+
+def _cache_context(context: RequestContext, given: Mapping[str, Json]) -> RequestContext:
+    """
+    Return *context* with what a call says differently of the response cache.
+    """
+    from procession.processors.cache.response_cache import ResponseCache
+
+    options: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "key_fn":
+            options["key"] = named("function of a key", KEYS, value)
+        elif name in ("key", "scope", "bust"):
+            options[name] = value
+        else:
+            raise Unknown("cache context", name)
+    return ResponseCache.apply_context(context, **options)
 
 
 def memory_options(options: Mapping[str, Json]) -> dict[str, Any]:

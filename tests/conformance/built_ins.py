@@ -143,6 +143,8 @@ def _read(text: str, store: Any) -> tuple[str, dict[str, Any]]:
 def _value(text: str, whole: str, store: Any) -> Any:
     if text == "<the memory storage>":
         return store
+    if text == "None":
+        return None
     if text in ("True", "False", "true", "false"):
         return text.lower() == "true"
     if re.fullmatch(r"-?\d+", text):

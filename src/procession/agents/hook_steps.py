@@ -164,12 +164,19 @@ async def llm_request(state: LoopState, run: InlineRun, path: str) -> LoopState:
     ``process_llm_request``: the prompt, just before the call.
     """
     attempt = await state.open()
-    wanted = attempt.using.structured_output
+    using = attempt.using
+    wanted = using.structured_output
     prompt: Sequence[PromptMessage] = state.prompts.build(state.messages)
     payload = LLMRequestPayload(
         state.messages,
         prompt=prompt if wanted is None else with_wish(prompt, wanted),
-        model=attempt.using.model,
+        model=using.model,
+        tools=using.tools,
+        tool_choice=using.tool_choice,
+        active_tools=using.active_tools,
+        model_settings=using.model_settings,
+        provider_options=using.provider_options,
+        response_format=wanted.response_format() if wanted is not None and wanted.tells_model else None,
         step_number=state.step_number,
         steps=state.seen_steps(),
         retry_count=state.retries,

@@ -40,6 +40,8 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
             f"agent {agent.id!r} has a memory, and the call names only a {'thread' if thread else 'resource'}",
             hint="give both thread= and resource=, or neither",
         )
+    if resource is not None:
+        scope.resources["resource"] = resource
     if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
         scope.resources["memory"] = (
             agent.memory.use(thread, resource, options.get("memory_options"))

@@ -17,6 +17,7 @@ from procession.agents.hook_steps import api_error
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
+from procession.agents.step_answer import replayed
 from procession.agents.structured.escapes import plain_escapes
 from procession.agents.structured.prompt import with_wish
 from procession.agents.structured.run import StructuredRun
@@ -62,8 +63,8 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         attempt.chunks = []
     try:
         if attempt.response is not None:
-            attempt.from_cache = attempt.begun = True
-            replay = _replayed(attempt.response.chunks)
+            attempt.from_cache = attempt.step.from_cache = attempt.begun = True
+            replay = replayed(state, attempt, attempt.response.chunks)
             if state.structured is not None:
                 replay = _readable(state.structured, replay, state)
             try:
@@ -181,11 +182,6 @@ def _each(out: Any) -> Sequence[Chunk]:
     return out if is_items(out) else (out,)
 
 
-async def _replayed(chunks: Sequence[Chunk]) -> AsyncIterator[Chunk]:
-    for chunk in chunks:
-        yield chunk
-
-
 async def _answer(state: LoopState, attempt: Attempt, stream: AsyncIterator[Chunk], keep: bool) -> bool:
     """
     Take the answer in; tells whether it was read to its end.
@@ -289,7 +285,7 @@ def _charge(state: LoopState, attempt: Attempt, usage: Usage | None) -> None:
     attempt.charged = True
     scope, model = state.scope, attempt.using.model.id
     if attempt.from_cache:
-        scope.spend(usage or NO_USAGE, model, told=False)
+        scope.charge(usage or NO_USAGE)  # and for no budget: nobody pays twice
     else:
         said = "" if usage is not None and usage.total_tokens else attempt.collector.text
         charge_call(scope, model, attempt.request, attempt.told, usage, said)
@@ -327,7 +323,12 @@ def _note_call(state: LoopState, attempt: Attempt, chunk: ToolCall | ToolResult 
         calls = attempt.calls = ToldCalls()
         if first is not None:
             calls.named(first)
-    return calls.named(chunk) if isinstance(chunk, ToolCall) else calls.answered(chunk, state.messages)
+    if not isinstance(chunk, ToolCall):
+        return calls.answered(chunk, state.messages)
+    named = calls.named(chunk)
+    if named is not chunk and state.pipelines.keeps_chunks:  # a result finds its call by its id, in a replay as well
+        attempt.chunks[-1] = named
+    return named
 
 
 async def _release(state: LoopState, attempt: Attempt, chunk: Finish) -> None:

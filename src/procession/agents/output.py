@@ -37,7 +37,7 @@ class AgentStep:
     """
 
     __slots__ = (
-        "files", "finish_reason", "message_id", "object", "provider_metadata", "reasoning", "response", "sources",
+        "files", "finish_reason", "from_cache", "message_id", "object", "provider_metadata", "reasoning", "response", "sources",
         "step_number", "taken", "text", "tool_calls", "tripwire", "usage", "warnings",
     )  # fmt: skip
 
@@ -56,6 +56,8 @@ class AgentStep:
         """The files that the model gave."""
         self.sources: tuple[SourcePart, ...] = ()
         """What the model named as its sources."""
+        self.from_cache = False
+        """Whether a processor, such as a cache, gave the answer in place of the model; ``usage`` is what it once cost."""
         self.tripwire: TripwireInfo | None = None
         """Of a rejected attempt: why it was rejected."""
         self.provider_metadata: Mapping[str, Any] | None = None

@@ -67,6 +67,8 @@ async def reject(
     Roll an attempt back, and tell the reader to drop what was shown of it: its text, what it cost, and who wants that.
     """
     text = attempt.collector.text
+    if state.scope.step_marks is not None:
+        state.scope.step_marks.drop()
     state.roll_back(attempt)
     told_reader = state.send if at_its_end else state.deliver
     await told_reader(StepFinish("retry", True, text, usage, state.response_id, reason, processor_id, metadata))

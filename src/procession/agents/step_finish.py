@@ -11,6 +11,7 @@ from procession.agents.output import AgentStep, TurnResult
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
+from procession.agents.step_answer import answer_stands, keep_answer
 from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_result import make_object
 from procession.agents.tool_outcome import pending
@@ -49,6 +50,8 @@ async def finish_step(state: LoopState, run: InlineRun, path: str) -> LoopState:
         await _ask_to_go_on(state, settings.on_iteration_complete, step)
     if state.heard:
         await _deliver_end(state, StepFinish(reason, not state.finished, text, step.usage, state.response_id), failed)
+    if state.scope.step_marks is not None:
+        await keep_answer(state, attempt)
     state.accept()
     if state.on_step_finish is not None:
         if failed:  # the model's error stands
@@ -127,6 +130,8 @@ async def finish_run(state: LoopState, run: InlineRun, path: str) -> LoopState:
     refresh_texts(state)
     if state.structured is not None:
         await make_object(state, run, state.structured)
+    if state.scope.step_marks is not None:
+        await answer_stands(state)
     state.ended = True
     if not state.heard:
         return state

@@ -12,6 +12,7 @@ from procession.errors import DefinitionError, ModelError, ModelErrorKind, Proce
 from procession.messages.chunks import Chunk, Finish, ReasoningStart, ResponseMetadata, TextStart
 from procession.messages.shapes import is_sequence
 from procession.messages.usage import NO_USAGE, Usage
+from procession.models.identity import identity_of
 from procession.models.model import LanguageModel, ModelRequest
 from procession.models.router import resolve_model
 
@@ -63,6 +64,13 @@ class FallbackModel:
         self.provider = next(iter(providers)) if len(providers) == 1 else None
         """The provider of all of them, where there is one."""
         self._on = _condition(on)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """
+        What tells it from other models: who is asked, in which order.
+        """
+        return {"id": self.id, "models": [identity_of(model) for model in self.models]}
 
     def __repr__(self) -> str:
         return f"FallbackModel({[model.id for model in self.models]!r})"

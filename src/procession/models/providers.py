@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from procession.errors import InputError
 from procession.messages.value import Value
 
-__all__ = ["PROVIDERS", "Address", "Provider", "address_of", "server_of"]
+__all__ = ["PROVIDERS", "Address", "Provider", "address_of", "server_of", "url_of"]
 
 _login = re.compile(r"//[^/@]*@")
 _FORMS = (
@@ -91,8 +91,8 @@ def address_of(
     Raises ``InputError`` for a base URL that is none, and, where the provider's own server needs a key and there is none,
     one that names the variable; *give* is what it could be given to.
     """
-    told = environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
-    url = (base_url or told or provider.base_url).rstrip("/")
+    told = _told(provider, environ)
+    url = url_of(provider, environ, base_url)
     own = provider.is_at(url)
     if not url.startswith(("http://", "https://")):
         where = provider.base_url_variable if told and not base_url else "base_url=..."
@@ -105,6 +105,17 @@ def address_of(
             f"there is no key for {name}", hint=f"set {provider.key_variables[0]}, or pass api_key=... to {give}"
         )
     return Address(url, key, provider.speaks if own or provider.elsewhere is None else provider.elsewhere)
+
+
+def url_of(provider: Provider, environ: Mapping[str, str], base_url: str | None) -> str:
+    """
+    Return where the server of *provider* is: as given, else as the environment says.
+    """
+    return (base_url or _told(provider, environ) or provider.base_url).rstrip("/")
+
+
+def _told(provider: Provider, environ: Mapping[str, str]) -> str:
+    return environ.get(provider.base_url_variable, "").strip() if provider.base_url_variable else ""
 
 
 def server_of(name: str, base_url: str | None = None, *, forms: str = _FORMS) -> tuple[str, str, Provider]:

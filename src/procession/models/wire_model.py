@@ -14,13 +14,19 @@ from procession.messages.chunks import Chunk
 from procession.messages.value import Value
 from procession.models.call_options import retries_of, seconds_of, unread_options
 from procession.models.model import ModelRequest
-from procession.models.providers import Provider, address_of
+from procession.models.providers import Provider, address_of, url_of
 from procession.models.transport.headers import own_headers, secrets_in
 
 if TYPE_CHECKING:
     from procession.models.http import Transport
 
 __all__ = ["AnswerContext", "AnswerReader", "WireModel", "WireOptions", "WireRequest"]
+
+
+_NOT_OF_THE_ANSWER = frozenset({
+    "_api_key", "_base_url", "_connect_timeout", "_headers", "_http2", "_max_retries", "_read_timeout", "_transport",
+})  # fmt: skip
+"""What a client is made with that no answer depends on, and what is told in another way."""
 
 
 class WireRequest(Value, kw_only=True):
@@ -146,6 +152,17 @@ class WireModel(ABC):
         self._max_retries = max_retries
         self._http2 = http2
         self._transport = transport
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """
+        What tells the model from others: its server, and all that it was made with but keys and what concerns the call.
+        """
+        secret = secrets_in(self._headers)
+        own = {name: value for name, value in vars(self).items() if name not in _NOT_OF_THE_ANSWER}
+        headers = {name.lower(): value for name, value in self._headers.items() if value not in secret}
+        url = url_of(self.server, os.environ, self._base_url)
+        return {**own, "client": type(self).__name__, "base_url": url, "headers": headers}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"

@@ -5,22 +5,18 @@ The nine contexts: what each hook is given besides what every hook is given.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from procession.errors import MessageError, ModelError
 from procession.messages.chunks import Chunk
-from procession.messages.prompt import PromptMessage
-from procession.messages.shapes import is_form
 from procession.messages.usage import Usage
 from procession.processors.context import HookContext, SignallingContext
 from procession.processors.hooks import Hook
+from procession.processors.llm_contexts import LLMRequestContext, LLMResponseContext, given_response
 from procession.processors.payloads import (
     APIErrorPayload,
     InputPayload,
     InputStepPayload,
-    LLMRequestPayload,
-    LLMResponsePayload,
     OutputResultPayload,
     OutputStepPayload,
     OutputStreamPayload,
@@ -32,7 +28,7 @@ from procession.steps.scope import RequestScope
 
 __all__ = [
     "CONTEXTS", "APIErrorContext", "InputContext", "InputStepContext", "LLMRequestContext", "LLMResponseContext",
-    "OutputResultContext", "OutputStepContext", "OutputStreamContext", "ToolResultContext", "notes_of",
+    "OutputResultContext", "OutputStepContext", "OutputStreamContext", "ToolResultContext", "given_response", "notes_of",
 ]  # fmt: skip
 
 
@@ -106,79 +102,6 @@ class InputStepContext(SignallingContext[InputStepPayload]):
         The id of the answer to come.
         """
         return self._payload.message_id
-
-
-class LLMRequestContext(HookContext[LLMRequestPayload]):
-    """
-    Of ``process_llm_request``: the converted prompt, just before the call.
-    """
-
-    hook = Hook.LLM_REQUEST
-
-    @property
-    def prompt(self) -> list[PromptMessage]:
-        """
-        The prompt as a fresh list; return ``{"prompt": ...}`` to change what is sent.
-        """
-        return list(self._payload.prompt)
-
-    @property
-    def model(self) -> Any:
-        """
-        The model that will be asked.
-        """
-        return self._payload.model
-
-
-class LLMResponseContext(HookContext[LLMResponsePayload]):
-    """
-    Of ``process_llm_response``: after the call.
-    """
-
-    hook = Hook.LLM_RESPONSE
-
-    @property
-    def chunks(self) -> Sequence[Chunk]:
-        """
-        The model's own chunks, before ``process_output_stream`` (D33).
-        """
-        return self._payload.chunks
-
-    @property
-    def from_cache(self) -> bool:
-        """
-        Whether a processor gave the response in place of the model.
-        """
-        return self._payload.from_cache
-
-    @property
-    def model(self) -> Any:
-        """
-        The model that was asked.
-        """
-        return self._payload.model
-
-    @property
-    def warnings(self) -> Sequence[Any]:
-        """
-        What the provider, or the model's client, could not do as asked: mappings with a ``type``.
-        """
-        return self._payload.warnings
-
-    @property
-    def request(self) -> Any:
-        """
-        A copy of the body that was sent, where the model's client hands it over; else the ``ModelRequest``.
-        """
-        request = self._payload.request
-        return deepcopy(request) if is_form(request) else request
-
-    @property
-    def raw_response(self) -> Any:
-        """
-        What the provider answered, as far as the model's client hands it over; of a stream that is status and headers.
-        """
-        return self._payload.raw_response
 
 
 class OutputStreamContext(HookContext[OutputStreamPayload]):

@@ -13,15 +13,14 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import StepStartPart, TextPart, ToolCallPart
 from procession.messages.patch import Added, Patch
-from procession.messages.prompt import PromptMessage
 from procession.messages.step_calls import calls_of_step
 from procession.messages.texts import map_texts
 from procession.messages.usage import NO_USAGE, Usage
 from procession.processors.hidden_texts import HiddenTexts
 from procession.processors.hiding_payload import HidingPayload
 from procession.processors.hooks import Hook
+from procession.processors.llm_payloads import LLMRequestPayload, LLMResponsePayload
 from procession.processors.payload import HookPayload
-from procession.processors.request_change import GivenResponse
 from procession.steps.forkable import MergePolicy
 
 __all__ = [
@@ -108,68 +107,6 @@ class InputStepPayload(HookPayload):
         Raises ``DefinitionError`` for what is none.
         """
         return given
-
-
-class LLMRequestPayload(HidingPayload):
-    """
-    Of ``process_llm_request``: the prompt as it will be sent, and a response that replaces the call.
-    """
-
-    hook = Hook.LLM_REQUEST
-    changeable = ("prompt", "response")
-    __slots__ = ("model", "prompt", "response")
-
-    def __init__(
-        self, message_list: MessageList, *, prompt: Sequence[PromptMessage] = (), model: Any = None, **where: Any
-    ) -> None:
-        super().__init__(message_list, **where)
-        self.prompt = prompt
-        self.model = model
-        self.response: GivenResponse | None = None
-
-    def _resolve(self, field: str, before: Any, changed: Mapping[str, Any], branches: Mapping[str, Any]) -> Any:
-        if field == "response":  # the first processor that gives a response wins
-            return next(iter(changed.values()))
-        return super()._resolve(field, before, changed, branches)
-
-    def _drops(self, branch: Any, picked: Any) -> bool:
-        return branch.prompt is not self.prompt and picked.prompt != branch.prompt
-
-    def _kept_hidden(self, outputs: Mapping[str, Any]) -> dict[str, Any]:
-        prompts = {key: branch.prompt for key, branch in self._hiding(outputs).items()}
-        first = next(iter(prompts.values()))
-        if any(prompt != first for prompt in prompts.values()):
-            super()._resolve("prompt", self.prompt, prompts, outputs)
-        return {"prompt": first}
-
-
-class LLMResponsePayload(HookPayload):
-    """
-    Of ``process_llm_response``: the model's own chunks of this call.
-    """
-
-    hook = Hook.LLM_RESPONSE
-    __slots__ = ("chunks", "from_cache", "model", "raw_response", "request", "warnings")
-
-    def __init__(
-        self,
-        message_list: MessageList,
-        *,
-        chunks: Sequence[Chunk] = (),
-        from_cache: bool = False,
-        model: Any = None,
-        request: Any = None,
-        raw_response: Any = None,
-        warnings: Sequence[Any] = (),
-        **where: Any,
-    ) -> None:
-        super().__init__(message_list, **where)
-        self.chunks = chunks
-        self.from_cache = from_cache
-        self.model = model
-        self.request = request
-        self.raw_response = raw_response
-        self.warnings = warnings
 
 
 class OutputStreamPayload(HookPayload):

@@ -131,6 +131,13 @@ class Processor:
                 )
             self.on_violation = on_violation
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """
+        What ``agent.explain()`` says of it besides where it runs.
+        """
+        return ()
+
     def as_step(self) -> Step[Any, Any]:
         """
         Return the processor as a step with the id ``processor:<id>``.

@@ -175,6 +175,8 @@ class Runtime(KeptRuns):
             scope = RequestScope(run_id=run_id or new_id(), request_context=request_context)
         elif not scope.run_id:
             scope.run_id = run_id or new_id()
+        if resource_id is not None:  # what is kept apart by resource in the run is kept apart by this one (D35)
+            scope.resources.setdefault("resource", resource_id)
         outer = scope.outer
         if outer is None:
             scope.grace, scope.background = self.grace, self._background

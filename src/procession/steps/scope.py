@@ -17,6 +17,7 @@ from procession.steps.abort import AbortSignal
 from procession.steps.left import Mark
 from procession.steps.request_context import RequestContext
 from procession.steps.spending import METERS, ModelCall, report
+from procession.steps.step_marks import StepMark, StepMarks
 
 __all__ = ["GRACE", "Background", "Emit", "Leftover", "Outcome", "RequestScope", "SaveMark"]
 
@@ -121,6 +122,7 @@ class RequestScope:
         "resources",
         "run_id",
         "states",
+        "step_marks",
         "tracing_context",
         "violations",
     )
@@ -147,6 +149,8 @@ class RequestScope:
         self.looked: dict[tuple[str, str], None] | None = None
         """Which guards were asked, by id and hook, once one was."""
         self.marks: list[SaveMark] = []
+        self.step_marks: StepMarks | None = None
+        """What waits for the step in hand to be accepted, where anything does."""
         self._spent: list[Usage] = []
         self.guard_usage = NO_USAGE
         """Tokens of what processors asked a model: an account of its own, as a step's tokens are those of its model call."""
@@ -238,6 +242,14 @@ class RequestScope:
         """
         self._spent.append(usage)
         self.guard_usage = self.guard_usage + guards
+
+    def mark_step(self, mark: StepMark) -> None:
+        """
+        Let *mark* wait for the step in hand: the loop tells it once that is accepted, or dropped (D33).
+        """
+        if self.step_marks is None:
+            self.step_marks = StepMarks()
+        self.step_marks.add(mark)
 
     async def settle(self) -> None:
         """
