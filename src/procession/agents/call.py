@@ -93,8 +93,6 @@ class Call:
             raise
         finally:
             close_ports(state)
-            if state.scope.step_marks is not None:
-                state.scope.step_marks.drop()
             if WAITING in state.scope.resources and state.progress is None:  # a resumed one may have lost its claim
                 await end_inner_runs(state, self.result)
 

@@ -34,6 +34,8 @@ def close_ports(state: LoopState) -> None:
     """
     The run has ended: what was left behind and still goes on reaches nobody.
     """
+    if state.scope.step_marks is not None:
+        state.scope.step_marks.drop()
     resources = state.scope.resources
     for name in _PORTS:
         resources.pop(name, None)
