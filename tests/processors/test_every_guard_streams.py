@@ -36,6 +36,7 @@ from procession.messages.text.spans import Span, resolve
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.chain import chain, processor_steps
 from procession.processors.detect.detector import Verdict
+from procession.processors.guardrails.classifier import ClassifierProcessor
 from procession.processors.guardrails.moderation import ModerationProcessor
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.prompt_injection import PromptInjectionDetector
@@ -74,6 +75,10 @@ class Names:
         """Find the name."""
         spans = tuple(Span(*match.span(), "name") for match in re.finditer("Eva Holm", text))
         return Verdict({"name": 0.9} if spans else {}, spans)
+
+
+def _named(text: str) -> dict[str, Any]:
+    return {"name": "Eva Holm" in text}
 
 
 RULES = (
@@ -123,6 +128,10 @@ def _all() -> Iterator[tuple[str, Processor]]:
     for strategy, guard in _strategies(SystemPromptScrubber, protect=[SECRET], custom_patterns=["ABC-[0-9]{1,9}"]):
         yield f"scrubber {strategy}", guard
     yield "scrubber redact remove", SystemPromptScrubber(protect=[SECRET], redaction="remove")
+    for strategy in ("block", "filter", "warn"):
+        named = ClassifierProcessor(classifier=_named, flag_if={"name": True}, strategy=strategy)  # type: ignore[arg-type]
+        yield f"classifier {strategy}", named
+        yield f"moderation asking {strategy}", ModerationProcessor(detector=Names(), strategy=strategy)  # type: ignore[arg-type]
     for strategy, guard in _strategies(Codes):
         yield f"codes {strategy}", guard
     yield "unicode", UnicodeNormalizer()
