@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from procession.errors import DefinitionError
+from procession import Agent, Budget, Runtime, create_workflow
+from procession.errors import DefinitionError, InputError
 from procession.messages.usage import Usage
 from procession.models.prices.price import price_of, units_of
 from procession.models.prices.table import PriceTable
 from procession.storage.costs import UNIT
+from procession.testing.fake_model import FakeModel
 
 TABLE = PriceTable(
     {
@@ -152,6 +154,18 @@ def test_sums_are_those_of_fractions(cents: Decimal, usages: list[tuple[int, int
     total = sum(table.cost("m", Usage(asked, said)) or 0 for asked, said in usages)
     exact = sum((Fraction(cents) * (asked + 2 * said) / 1_000_000 for asked, said in usages), Fraction(0))
     assert Fraction(total, UNIT) == exact
+
+
+async def test_prices_for_a_budget() -> None:
+    """A table prices what a budget counts, by the model that answered; one without a price stops what it is for."""
+    assert TABLE.dollars(Usage(1_000_000, 500_000), "openai/mini") == 1.25
+    with pytest.raises(InputError, match="no price is known of 'new'"):
+        TABLE.dollars(Usage(1, 1), "new")
+    for model, status in (("openai/mini", "success"), ("new", "blocked")):
+        agent = Agent("a", model=FakeModel("Hi.", id=model))
+        budget = Budget(money=1, price=TABLE.dollars)
+        flow = create_workflow("w", str).then(agent, budget=budget).commit()
+        assert (await Runtime().create_run(flow).start("Hi")).status == status
 
 
 def test_units() -> None:

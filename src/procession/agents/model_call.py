@@ -295,8 +295,8 @@ def _charge_broken_off(state: LoopState, attempt: Attempt) -> None:
     """
     Count a call that ended before the model said what it has used: one that was refused costs nothing.
     """
-    collector = attempt.collector
-    if attempt.error is None or attempt.told is not None or collector.text or collector.reasoning:
+    collector, error = attempt.collector, attempt.error
+    if error is None or error.kind == "timeout" or attempt.told is not None or collector.text or collector.reasoning:
         _charge(state, attempt, None)
 
 

@@ -87,7 +87,8 @@ async def whole_answer(
             elif isinstance(chunk, ResponseMetadata):
                 told = chunk
     except BaseException as error:
-        paid = told is not None or bool(pieces) or not is_failure(error)  # a model that refused to answer costs nothing
+        refused = is_failure(error) and getattr(error, "kind", None) != "timeout"
+        paid = told is not None or bool(pieces) or not refused  # a model that refused to answer costs nothing
         raise
     finally:
         await _close(stream)

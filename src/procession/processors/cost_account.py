@@ -114,7 +114,8 @@ class CostAccount:
         Book what came since the last time, and release what was held for a call that has ended by now.
         """
         self.price()
-        if self._entries and (self.reservation is None or self._seen > self._held_since):
+        answered = self.reservation is None or self._seen > self._held_since
+        if self._entries and answered and self._guard.account(self._scope) is not None:
             await self.settle()
 
     async def commit(self, outcome: Outcome) -> None:

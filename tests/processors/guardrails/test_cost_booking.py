@@ -202,6 +202,10 @@ async def test_one_that_breaks_is_estimated_and_one_that_is_refused_is_free() ->
         await agent(broken, guard(store)).generate("Hi", **for_user())
     stands = await spent(store)
     assert 0 < stands.spent == stands.estimated
+    late = FakeModel(ModelError("took too long", kind="timeout"))
+    with pytest.raises(ModelError):  # it was sent, and nobody knows what became of it
+        await agent(late, guard(store)).generate("Hi", **for_user("user-3"))
+    assert (await spent(store, RESOURCE.replace("1", "3"))).estimated > 0
     with pytest.raises(ModelError):
         await agent(FakeModel(fail("no", status=400)), guard(store)).generate("Hi", **for_user("user-2"))
     assert await spent(store, RESOURCE.replace("1", "2")) == CostBalance()

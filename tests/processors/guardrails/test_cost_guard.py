@@ -8,12 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.processors.guardrails.cost_kit import CALL, PRICES, RESOURCE, Asks, agent, for_user, guard, spent
+from tests.processors.guardrails.cost_kit import CALL, PRICES, RESOURCE, Asks, Judgement, agent, for_user, guard, spent
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError, ProcessorError, StoreError
 from procession.models.fallback import FallbackModel
+from procession.models.structured_output import StructuredOutput
 from procession.processors.guardrails.cost_guard import CostGuard, CostGuardProcessor, TokenCostControl
+from procession.processors.utility.model_selection import ModelChoice, ModelSelection
 from procession.processors.violation import Violation
 from procession.steps.request_context import RequestContext
 from procession.storage.costs import CostBalance
@@ -208,15 +210,31 @@ async def test_a_model_without_a_price_is_not_asked() -> None:
         assert "prices=" in metadata["hint"]
 
 
-async def test_one_that_turns_out_later_ends_the_run() -> None:
-    """A fallback or a guard's model without a price stops the run before the next call, and else fails it at its end."""
-    models = [FakeModel(fail("down", status=503)), FakeModel([call_tool("look", {"city": "A"}), "never"], id="new")]
-    result = await agent(models, guard()).generate("Hi", **for_user())
+async def test_a_fallback_without_a_price_is_not_asked() -> None:
+    """Where the model with a price has failed, one without is refused before it is asked, whoever chose it."""
+    new = FakeModel([], id="new")
+    pick = ModelSelection(choices=[ModelChoice(model=new)], select=lambda text, context: "new")
+    for made in (
+        agent([FakeModel(fail("down", status=503)), new], guard()),
+        agent(FakeModel([]), guard(), pick),
+        agent(FakeModel([]), guard(reserve=1), pick),
+    ):
+        result = await made.generate("Hi", **for_user())
+        assert result.tripwire is not None
+        assert result.tripwire.reason == "Cost control: no price is known of new"
+    assert new.requests == []
+
+
+async def test_what_turns_out_later_ends_the_run() -> None:
+    """A model of a guard without a price stops the run before its call, and fails one that has ended."""
+    asks = Asks()
+    asks.model.id = "new"
+    result = await agent(FakeModel([]), guard(), asks).generate("Hi", **for_user())
     assert result.tripwire is not None
     assert "new" in result.tripwire.reason
-    models = [FakeModel(fail("down", status=503)), FakeModel("Hi.", id="new")]
+    wanted = StructuredOutput(Judgement, model=FakeModel('{"bad": false}', id="new"))
     with pytest.raises(ProcessorError, match="knows no price of new"):
-        await agent(models, guard()).generate("Hi", **for_user())
+        await agent(FakeModel("Hi."), guard()).generate("Hi", structured_output=wanted, **for_user())
 
 
 async def test_it_may_only_warn_of_a_price() -> None:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from procession.errors import DefinitionError
+from procession.errors import DefinitionError, InputError
 from procession.messages.shapes import is_form
 from procession.messages.usage import Usage
 from procession.models.prices.price import Price, price_of
+from procession.storage.costs import UNIT
 
 __all__ = ["PriceTable"]
 
@@ -105,6 +106,17 @@ class PriceTable:
         """
         price = self.price(model)
         return None if price is None else price.cost(usage)
+
+    def dollars(self, usage: Usage, model: str) -> float:
+        """
+        Return what a call of a model costs in dollars, for a budget: ``Budget(money=1, price=table.dollars)``.
+
+        Raises ``InputError`` for a model whose price is not known: the budget then stops what it is for.
+        """
+        cost = self.cost(model, usage)
+        if cost is None:
+            raise InputError(f"no price is known of {model!r}", hint="with_prices({model: {...}}) adds one")
+        return cost / UNIT
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -116,8 +116,8 @@ class CostGuard(Processor):
         stops = self.strategy == "block" and self.mode == "enforce"
         self.on_error: Literal["stop", "skip"] = on_error if on_error is not None else "stop" if stops else "skip"
         self.timeout = timeout if timeout is not None else self.timeout
-        # One of the two looks: what is to be held depends on the prompt, which is there later.
-        setattr(self, "process_input_step" if reserve is not None else "process_llm_request", None)
+        if reserve is not None:  # it looks later, where the prompt is there, on which depends what is to be held
+            setattr(self, "process_input_step", None)  # noqa: B010
 
     def begin_request(self, scope: RequestScope) -> None:
         """
@@ -140,9 +140,12 @@ class CostGuard(Processor):
 
     async def process_llm_request(self, ctx: LLMRequestContext) -> None:
         """
-        Look before each model call what was spent, and hold what it may cost.
+        Refuse the model that is asked in the end, a fallback too, if it has no price; with *reserve*, look and hold.
         """
-        await self._look(ctx, ctx.model)
+        if self.reserve is not None:
+            await self._look(ctx, ctx.model)
+        elif self.account(ctx.scope) is not None:
+            self._refuse_unknown(ctx, account_of(self, ctx.scope), ctx.model)
 
     async def _look(self, ctx: HookContext[Any], model: Any) -> None:
         account, found = account_of(self, ctx.scope), whose(self.cost_scope, ctx.scope)
