@@ -18,6 +18,9 @@ from procession.storage.attachments import is_key, key_of
 
 __all__ = ["FileSink"]
 
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+"""How a file is opened: not through a link, where the system can tell."""
+
 
 class FileSink:
     """
@@ -103,7 +106,7 @@ class FileSink:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+        with open(os.open(path, _READ), "rb") as file:
             data = file.read()
     except FileNotFoundError:
         return None

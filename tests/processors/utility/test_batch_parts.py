@@ -1,7 +1,8 @@
-"""``BatchParts``: larger pieces, the same text; and a timer that lets go although nothing comes."""
+"""``BatchParts``: larger pieces, the same text."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import anyio
@@ -10,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.agents.kit import WAYS, ask, at, counted_tool
 from tests.processors.stream_kit import deltas, made, on_text, push, side_by_side, streamed, texts
-from tests.runtime.random_graphs.clocks import BACKENDS
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError
@@ -26,11 +26,12 @@ from procession.messages.chunks import (
 )
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.utility.batch_parts import BatchParts, BatchPartsProcessor
+from procession.steps.signals import Tripwire
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 
 both_ways = pytest.mark.parametrize("way", WAYS)
-both_loops = pytest.mark.parametrize("backend", BACKENDS)
+PIECES = st.lists(st.sampled_from(["a", "sec", "-", "12", "34", "sec-1234", ""]), max_size=12)
 SECRET = {"name": "secret", "pattern": "sec-[0-9]{4}"}
 
 
@@ -87,9 +88,7 @@ async def test_text_comes_before_the_tool_that_is_called_after_it(way: str) -> N
     assert (seen.result.text, len(calls)) == ("Let me look.Found.", 1)
 
 
-@given(
-    pieces=st.lists(st.sampled_from(["a", "sec", "-", "12", "34", "sec-1234", ""]), max_size=12), size=st.integers(1, 4)
-)
+@given(pieces=PIECES, size=st.integers(1, 4))
 @pytest.mark.parametrize("order", ["guard first", "batch first"])
 def test_guards_keep_their_promise(order: str, pieces: list[str], size: int) -> None:
     """Before or behind a guard that redacts, the joined text is what the guard makes of the whole text."""
@@ -100,6 +99,30 @@ def test_guards_keep_their_promise(order: str, pieces: list[str], size: int) -> 
 
     whole = RegexFilter(rules=[SECRET], strategy="redact").guard("".join(pieces))
     assert "".join(texts(anyio.run(main))) == whole
+
+
+@given(pieces=PIECES, size=st.integers(1, 4))
+@pytest.mark.parametrize("order", ["guard first", "batch first"])
+def test_nothing_of_what_is_blocked_gets_out(order: str, pieces: list[str], size: int) -> None:
+    """Before or behind a guard that blocks, a reader has what stands before the match, and no part of it."""
+    said: list[Chunk] = []
+
+    async def main() -> None:
+        guard, batch = RegexFilter(rules=[SECRET], strategy="block"), BatchParts(batch_size=size)
+        stream = made(*((guard, batch) if order == "guard first" else (batch, guard)))
+        for chunk in deltas(*pieces):
+            said.extend(await push(stream, chunk))
+        said.extend(await stream.flush())
+
+    whole = "".join(pieces)
+    match = re.search("sec-[0-9]{4}", whole)
+    if match is None:
+        anyio.run(main)
+        assert "".join(texts(said)) == whole
+        return
+    with pytest.raises(Tripwire):
+        anyio.run(main)
+    assert whole[: match.start()].startswith("".join(texts(said)))
 
 
 @both_ways
