@@ -128,6 +128,9 @@ def _source(owner: Any, hook: Hook, listed: Mapping[str, Sequence[Any]], remembe
             return name
     if id(owner) in remembers:
         return "memory"
+    for name, found in listed.items():
+        if any(one is owner for one in found):  # listed among others than it works with, as the documents do it
+            return name
     return "prepare_step" if hook is Hook.INPUT_STEP else "default"
 
 

@@ -124,6 +124,13 @@ async def test_lists_of_a_call_may_have_it() -> None:
     assert (await ask(made)).result.object == VALUE
 
 
+@both_lists
+def test_an_explanation_says_where_it_is_listed(where: str) -> None:
+    """It takes part before each model call, and is told of by the list in which the user put it."""
+    made = agent(where, FakeModel("x"), StructuredOutputProcessor(Person, model=FakeModel(ADA)))
+    assert f"structured-output ({where})" in str(made.explain())
+
+
 def test_inside_of_an_output_workflow_it_is_refused() -> None:
     """There it would never be asked: that is said when the agent is made, not found out by a missing value."""
     one = StructuredOutputProcessor(Person, model=FakeModel(ADA))
