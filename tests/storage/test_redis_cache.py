@@ -15,10 +15,13 @@ from tests.storage.caches import made, started
 from tests.storage.redis_server import RedisServer
 from tests.storage.test_cache import clears, keeps, many
 
+from procession.agents.agent import Agent
 from procession.errors import DefinitionError, StoreError
+from procession.processors.cache.response_cache import ResponseCache
 from procession.steps.event_loop import asyncio_loop
 from procession.storage.cache import CacheStore
 from procession.storage.redis.cache import RedisCacheStore
+from procession.testing.fake_model import FakeModel
 
 pytest.importorskip("redis", reason="pip install 'procession[redis]'")
 
@@ -110,8 +113,9 @@ async def test_a_reader_that_is_cancelled_leaves_no_answer_to_the_next(store: Ca
 async def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
     """While it is away the methods raise; once it is back they work."""
     command = shutil.which("redis-server")
-    assert command is not None or pytest.skip("apt-get install redis-server, then make services")
-    server = RedisServer(str(command), tmp_path)
+    if command is None:
+        pytest.skip("apt-get install redis-server, then make services")
+    server = RedisServer(command, tmp_path)
     try:
         async with RedisCacheStore(server.url) as store:
             await store.set("k", "v", ttl=60)
@@ -162,3 +166,23 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(DefinitionError, match=r"procession\[redis\]"):
         RedisCacheStore("redis://localhost")
+
+
+@pytest.mark.service
+async def test_answers_are_shared_and_outlive_the_server(tmp_path: Path) -> None:
+    """An agent elsewhere finds the answer; once the server is gone the model is asked, and the run goes well."""
+    command = shutil.which("redis-server")
+    if command is None:
+        pytest.skip("apt-get install redis-server, then make services")
+    server = RedisServer(command, tmp_path)
+    try:
+        async with RedisCacheStore(server.url) as one, RedisCacheStore(server.url) as other:
+            texts: list[str] = []
+            for store, script in ((one, ["Hello."]), (other, ["Else."])):
+                agent = Agent("parrot", model=FakeModel(script), input_processors=[ResponseCache(store)])
+                texts.append((await agent.generate("Hi", resource="t-a")).text)
+            server.stop()
+            texts.append((await agent.generate("Hi", resource="t-a")).text)
+            assert texts == ["Hello.", "Hello.", "Else."]
+    finally:
+        server.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from tests.processors.cache.kit import Store, parrot, said
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import Finish, TextDelta, ToolCall
+from procession.processors.cache.key import scope_prefix
 from procession.processors.cache.response_cache import ResponseCache
+from procession.storage.sqlite.cache import SQLiteCacheStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool, client_tool, tool
@@ -170,3 +173,54 @@ async def test_a_kept_result_takes_nobody_s_leave_away(way: str) -> None:
     assert await said(agent, way) == "done"
     result = (await ask(agent, way, require_tool_approval=True)).result
     assert (result.status, len(ran), len(result.steps)) == ("suspended", 1, 1)
+
+
+@both_ways
+async def test_beside_guards_that_check_while_the_model_answers(way: str) -> None:
+    """With guards beside the model call a hit waits for them as well, and one that blocks leaves nothing kept."""
+    seen: list[str] = []
+
+    def check(ctx: Any) -> None:
+        seen.append(ctx.view[-1].text)
+        if ctx.view[-1].text == "bad":
+            ctx.abort("bad")
+
+    store = Store()
+    agent = Agent(
+        "parrot",
+        model=FakeModel(["Hello.", "never"]),
+        input_processors=[at("process_input", check, id="check", check_only=True), ResponseCache(store)],
+        guard_mode="concurrent",
+    )
+    assert [(await ask(agent, way)).result.text for _ in range(2)] == ["Hello.", "Hello."]
+    assert (await ask(agent, way, "bad")).result.status == "blocked"
+    assert (seen, len(store.kept)) == (["Hi", "Hi", "bad"], 1)
+
+
+@both_ways
+async def test_a_run_that_goes_on_after_a_person_agreed_has_its_scope(way: str) -> None:
+    """The steps behind an approval are kept, and found, for the run's resource; the step that waited is not."""
+    store = Store()
+    lookup, _ = counted_tool()
+    agent, model = parrot(
+        [call_tool("lookup"), "done", call_tool("lookup"), "never"], ResponseCache(store), tools=[lookup]
+    )
+    texts: list[str] = []
+    for _ in range(2):
+        waiting = (await ask(agent, way, require_tool_approval=True, resource="t-a")).result
+        assert waiting.status == "suspended"
+        texts.append((await agent.approve(waiting.run_id, resource="t-a")).text)
+    assert texts == ["done", "done"]
+    assert [key.startswith(scope_prefix("t-a")) for key in store.kept] == [True]
+    assert len(model.requests) == 3
+
+
+async def test_a_shared_store_serves_agents_of_other_processes(tmp_path: Path) -> None:
+    """What one store wrote in a file another one finds, with the tools' results, and asks no model."""
+    lookup, ran = counted_tool()
+    for script in ([call_tool("lookup"), "done"], []):
+        async with SQLiteCacheStore(tmp_path / "answers.db") as store:
+            agent, _ = parrot(script, ResponseCache(store), tools=[lookup])
+            result = (await ask(agent, "stream", resource="t-a")).result
+            assert (result.text, [one.result for one in result.tool_results]) == ("done", ["found"])  # type: ignore[union-attr]
+    assert len(ran) == 1

@@ -303,3 +303,23 @@ async def test_a_run_that_ends_early_lets_the_others_go_on() -> None:
 
 def _fails(ctx: Any) -> Any:
     raise ValueError("broken")
+
+
+async def test_a_run_that_waits_for_a_person_holds_up_nobody() -> None:
+    """Equal requests go on once the first is suspended; each waits for its own person."""
+    store = Store()
+    cache = ResponseCache(store, wait=30.0)
+
+    @tool
+    async def ask_first() -> str:
+        """Ask a person first."""
+        return "yes"
+
+    model = FakeModel([call_tool("ask_first")] * 3)
+    agent = Agent("parrot", model=model, tools=[ask_first], input_processors=[cache], require_tool_approval=True)
+    crowd = Crowd(agent)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            for _ in range(3):
+                group.start_soon(crowd.one)
+    assert (crowd.texts, store.kept, len(model.requests)) == (["suspended"] * 3, {}, 3)

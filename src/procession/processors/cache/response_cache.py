@@ -37,7 +37,7 @@ from procession.processors.contexts import LLMRequestContext, LLMResponseContext
 from procession.processors.log import log_once
 from procession.processors.options import some_of
 from procession.processors.processor import Processor, RequestChange
-from procession.processors.resource import resource_of
+from procession.processors.tenant import tenant_of
 from procession.steps.request_context import RequestContext
 from procession.storage.cache import CacheStore
 from procession.storage.memory import InMemoryCacheStore
@@ -253,7 +253,7 @@ class ResponseCache(Processor):
 
     def _parts(self, ctx: LLMRequestContext, scope: Scope) -> CacheKeyParts:
         if scope is BY_RESOURCE:
-            scope = resource_of(ctx.scope) or ANONYMOUS
+            scope = tenant_of(ctx.scope) or ANONYMOUS
         offered: Mapping[str, Any] = ctx.tools if ctx.tool_choice != "none" else {}
         active = ctx.active_tools
         return CacheKeyParts(
