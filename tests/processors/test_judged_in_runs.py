@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.processors.asking_kit import ANSWER, FIRST, SECOND, TEXTS, THIRD, Blocks, Finder, names
-from tests.processors.stream_kit import deltas, made, push, streamed, texts
+from tests.processors.stream_kit import made, push, texts
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import (
@@ -32,7 +32,6 @@ from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
-from procession.workflows.workflow import create_workflow
 
 pytestmark = pytest.mark.anyio
 
@@ -163,17 +162,6 @@ def test_guards_in_a_row_agree(strategies: Any, text: str, cut: int, asking_firs
         assert outcomes[0] == outcomes[1] == outcomes[2]
 
     anyio.run(both)
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_guards_side_by_side_hold_a_block_to_its_end(size: int) -> None:
-    """In a ``.parallel()`` guards share one window: each is asked about the whole block, and their findings are united."""
-    finder, places = Finder(), Finder("river")
-    group = create_workflow("w", kind="processor").parallel([names(finder, id="a"), names(places, id="b")]).commit()
-    pieces = [ANSWER[at : at + size] for at in range(0, len(ANSWER), size)]
-    out = "".join(texts(await streamed(deltas(*pieces), group)))
-    assert out == ANSWER.replace("Eva Holm", "[NAME]").replace("river", "[NAME]")
-    assert finder.asked == places.asked == [ANSWER]
 
 
 @pytest.mark.parametrize("strategy", ["redact", "block"])

@@ -167,7 +167,7 @@ class AskingGuard(TextGuard):
         found = self.regions(text)
         if self.detector is None or not text.strip():
             return found
-        more = self.judged(await self.verdict_of(ctx, text), text)
+        more = await self.detected_in(ctx, text)
         return resolve(span for region in (*found, *more) for span in region.members)
 
     def explain(self, text: str) -> list[Span]:
@@ -202,6 +202,12 @@ class AskingGuard(TextGuard):
         ]
         found += [told(span, text, folds=self.folds, allowed=self.allowed) for span in more if span not in found]
         return sorted(found, key=lambda span: (span.start, -span.end))
+
+    async def detected_in(self, ctx: HookContext[Any], text: str) -> list[Region]:
+        """
+        Return what the detector finds in *text*.
+        """
+        return self.judged(await self.verdict_of(ctx, text), text)
 
     # -- hooks
 
@@ -259,9 +265,15 @@ class AskingGuard(TextGuard):
         """
         has_rules = bool(self.rules) or type(self).find is not TextGuard.find
         ruled = self.new_block() if has_rules else StreamedText(())
+        return SegmentedText(ruled, self.new_cutter())
+
+    def new_cutter(self) -> Sentences:
+        """
+        Return what cuts a streamed block into the stretches that are judged.
+        """
         if isinstance(self.stream_by, int):
-            return SegmentedText(ruled, Sentences(least=1, greatest=self.stream_by, ends=False))
-        return SegmentedText(ruled, Sentences())
+            return Sentences(least=1, greatest=self.stream_by, ends=False)
+        return Sentences()
 
     @limits_itself
     async def _piece_by_piece(self, ctx: OutputStreamContext) -> Chunk | None:

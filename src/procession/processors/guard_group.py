@@ -22,8 +22,10 @@ from procession.processors.beside import watch_beside
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.guarded_strings import guarded_call
 from procession.processors.hold_back import Piece, Released, StreamedText, Watch, pieces_of
-from procession.processors.judge import judged, look_and_report
+from procession.processors.judge import detected_in, judged, look_and_report
 from procession.processors.nested_values import guarded_chunk
+from procession.processors.segmented_group import GroupBlock, GroupSegments
+from procession.processors.segmented_guard import seams_not_judged
 from procession.processors.spared_lane import SparedLane
 from procession.processors.streamed_guard import note_before
 from procession.processors.text_blocks import TextBlocks
@@ -39,8 +41,8 @@ class GuardGroup:
     """
     Text guards as one processor of a stream: block before filter before redact before warn.
 
-    A guard that asks a model makes the group wait for the end of each block.  What fails is left out, or stops the
-    run, as the guard that failed has it.
+    A guard that asks a model makes the group wait for the end of each block, unless all that ask and may change the text
+    judge it by sentence.  What fails is left out, or stops the run, as the guard that failed has it.
     """
 
     on_error = "stop"
@@ -62,7 +64,10 @@ class GuardGroup:
         self._strictest_first = sorted(self.guards, key=_leniency)
         self._scanning = [guard for guard in self._strictest_first if guard.scan_tool_args]
         """Those that look at what tools are called with, the strictest first."""
-        if any(guard.asks for guard in self._scanning):
+        self._asking = [guard for guard in self._strict if isinstance(guard, AskingGuard) and guard.asks]
+        self._by_segments = bool(self._asking) and all(guard.by_segments for guard in self._asking)
+        """Whether blocks are judged piece by piece."""
+        if self._by_segments or any(guard.asks for guard in self._scanning):
             setattr(self, "process_output_stream", self._stream_slowly)  # noqa: B010
 
     def on_violation(self, violation: Violation) -> Any:
@@ -102,8 +107,10 @@ class GuardGroup:
 
     async def _stream_slowly(self, ctx: OutputStreamContext) -> Chunk | None:
         """
-        Do what ``process_output_stream`` does where a guard asks somebody about what tools are called with.
+        Do what ``process_output_stream`` does where a guard asks somebody before the end of a block.
         """
+        if self._by_segments and type(ctx.chunk) is TextDelta:
+            return await self._judged_piece(ctx, ctx.chunk)
         if not isinstance(ctx.chunk, ToolCall):
             return GuardGroup.process_output_stream(self, ctx)
         for guard in self._scanning:
@@ -116,6 +123,46 @@ class GuardGroup:
                     look = partial(guard.call_looked_at, ctx)
                     ctx.chunk = await within(guard.timeout, ctx, look) or ctx.chunk
         return ctx.chunk
+
+    async def _judged_piece(self, ctx: OutputStreamContext, chunk: TextDelta) -> Chunk | None:
+        block = self._blocks(ctx).block(chunk)
+        assert block.segments is not None
+        block.whole.append(chunk.text)
+        pieces = self._searched(ctx, block, chunk.text).pieces
+        stop = block.segments.take(pieces, self._blocker)
+        text = await self._judged_by_now(ctx, block, block.segments, stop, chunk.id, ())
+        return TextDelta(text, chunk.id, chunk.provider_metadata) if text else None
+
+    async def _judged_by_now(
+        self,
+        ctx: OutputStreamContext,
+        block: GroupBlock,
+        segments: GroupSegments,
+        stop: Sequence[Piece],
+        id: str,
+        out: Any,
+    ) -> str:
+        """
+        Ask about the sentences that are whole and return what the strategies leave of them; then *stop*, if that is to be.
+        """
+        ready = ""
+        for pieces in segments.whole():
+            text = "".join(piece.text for piece in pieces)
+            found: list[Span] = []
+            if text.strip() and not block.shared.dropped:
+                asked = segments.before + text
+                for judge in await judged(ctx, self._asking, asked, detected_in):
+                    with self._as(ctx, judge.guard):
+                        judge.tell(ctx, asked)
+                    found += judge.spans()
+            before = [*out, TextDelta(ready, id)] if ready else out
+            made = self._settle(ctx, block, segments.united(pieces, found), id, before)
+            segments.passed(made)
+            ready += made
+        if stop:
+            before = [*out, TextDelta(ready, id)] if ready else out
+            self._settle(ctx, block, [*segments.rest(), *stop], id, before)
+        return ready
 
     def look(self, ctx: OutputStreamContext) -> Chunk | None:
         """
@@ -161,13 +208,17 @@ class GuardGroup:
                 out.append(TextDelta(text, id))
         return out
 
-    async def _flush_slowly(self, ctx: OutputStreamContext, ended: list[tuple[str, _Block]]) -> list[Chunk]:
+    async def _flush_slowly(self, ctx: OutputStreamContext, ended: list[tuple[str, GroupBlock]]) -> list[Chunk]:
         out: list[Chunk] = []
         for id, block in ended:
             text = "".join(block.whole)
             strict: list[Span] = []
             now: list[TextGuard] = []
-            for guard in self.guards:
+            made = ""
+            if block.segments is not None:
+                stop = block.segments.take(self._searched(ctx, block, None).pieces, self._blocker, final=True)
+                made = await self._judged_by_now(ctx, block, block.segments, stop, id, out)
+            for guard in self._lenient if block.segments is not None else self.guards:
                 if not guard.asks or guard.enforces:
                     now.append(guard)
                     continue
@@ -177,7 +228,8 @@ class GuardGroup:
                 with self._as(ctx, judge.guard):
                     judge.tell(ctx, text)
                 strict += judge.spans()
-            made = self._settle(ctx, block, pieces_of(text, resolve(strict)), id, out)
+            if block.segments is None:
+                made = self._settle(ctx, block, pieces_of(text, resolve(strict)), id, out)
             self._note_passed(ctx, block)
             if made and self._strict:
                 out.append(TextDelta(made, id))
@@ -190,13 +242,13 @@ class GuardGroup:
         ctx.speak_for(self)  # a verdict left it to its guard
         TextBlocks.forget(ctx)
 
-    def _blocks(self, ctx: OutputStreamContext) -> TextBlocks[_Block]:
+    def _blocks(self, ctx: OutputStreamContext) -> TextBlocks[GroupBlock]:
         make = partial(self._new_block, ctx.message_list) if self._depends else self._new_block
-        return TextBlocks[_Block].of(ctx, make)
+        return TextBlocks[GroupBlock].of(ctx, make)
 
-    def _new_block(self, messages: MessageList | None = None) -> _Block:
-        if self.waits:
-            return _Block(StreamedText([]), [], [])
+    def _new_block(self, messages: MessageList | None = None) -> GroupBlock:
+        if self.waits and not self._by_segments:
+            return GroupBlock(StreamedText([]), [], [])
         seen = {guard.id: guard if messages is None else guard.for_request(messages) for guard in self.guards}
         spared = [
             (guard, SparedLane(seen[guard.id]))
@@ -204,7 +256,7 @@ class GuardGroup:
             if guard.on_error == "skip" or guard.timeout is not None
         ]
         lanes = {guard.id: lane for guard, lane in spared}
-        return _Block(
+        return GroupBlock(
             StreamedText(
                 [
                     Watch(guard.id, lane, lane.accepts)
@@ -215,16 +267,22 @@ class GuardGroup:
                 least=max((guard.carryover for guard in self._strict), default=0),
                 batch=max((guard.batch for guard in self._strict), default=1),
             ),
-            [(guard, seen[guard.id].new_block()) for guard in self._lenient],
+            [] if self._by_segments else [(guard, seen[guard.id].new_block()) for guard in self._lenient],
             spared,
+            GroupSegments(self._asking[0].new_cutter(), max(guard.context for guard in self._asking))
+            if self._by_segments
+            else None,
         )
 
-    def _note_passed(self, ctx: OutputStreamContext, block: _Block) -> None:
+    def _note_passed(self, ctx: OutputStreamContext, block: GroupBlock) -> None:
         for guard in self.guards:
-            guard.note_passed(ctx.scope.state(guard.id), block.shared)
+            state = ctx.scope.state(guard.id)
+            guard.note_passed(state, block.shared)
+            if guard.asks:
+                seams_not_judged(state)
 
     def _settle(
-        self, ctx: OutputStreamContext, block: _Block, pieces: Sequence[Piece], id: str | None = None, out: Any = ()
+        self, ctx: OutputStreamContext, block: GroupBlock, pieces: Sequence[Piece], id: str | None = None, out: Any = ()
     ) -> str:
         """
         Do what the strategies say about *pieces*, and return what is to be sent on behind *out*.
@@ -268,7 +326,7 @@ class GuardGroup:
             return piece.text
         return self._by_id[piece.region.owner.source].replacement(piece.region, piece.found())
 
-    def _searched(self, ctx: OutputStreamContext, block: _Block, text: str | None) -> Released:
+    def _searched(self, ctx: OutputStreamContext, block: GroupBlock, text: str | None) -> Released:
         """
         Let the strict guards look at more *text*, or at the end; what one of them raises is that guard's failure.
         """
@@ -313,25 +371,6 @@ class GuardGroup:
             told.add(guard.id)
         ctx.speak_for(self)
         ctx.violated = bool(told)
-
-
-class _Block:
-    """
-    One block of text: what the strict guards share, what each lenient one has of its own, and the whole text so far.
-    """
-
-    __slots__ = ("own", "shared", "spared", "whole")
-
-    def __init__(
-        self,
-        shared: StreamedText,
-        own: list[tuple[TextGuard, StreamedText]],
-        spared: list[tuple[TextGuard, SparedLane]],
-    ) -> None:
-        self.shared = shared
-        self.own = own
-        self.spared = spared
-        self.whole: list[str] = []
 
 
 def _regions(ctx: OutputStreamContext, guard: TextGuard) -> Callable[[str], list[Region]]:

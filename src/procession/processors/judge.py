@@ -4,11 +4,13 @@ Judge: one guard of a group that looks at a whole block, at the same time as the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 import anyio
 
 from procession.messages.text.spans import Region, Span
+from procession.processors.asking_guard import AskingGuard
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.hold_back import pieces_of
 from procession.processors.text_guard import TextGuard
@@ -16,7 +18,23 @@ from procession.processors.time_limit import within
 from procession.steps.signals import Signal
 from procession.steps.stray import is_failure
 
-__all__ = ["Judge", "judged", "look_and_report"]
+__all__ = ["Judge", "detected_in", "judged", "look_and_report", "regions_in"]
+
+Look: TypeAlias = Callable[[Any, OutputStreamContext, str], Awaitable[Sequence[Region]]]
+
+
+async def regions_in(guard: TextGuard, ctx: OutputStreamContext, text: str) -> Sequence[Region]:
+    """
+    Return what *guard* finds in *text*, by itself and by asking.
+    """
+    return await guard.regions_in(ctx, text)
+
+
+async def detected_in(guard: AskingGuard, ctx: OutputStreamContext, text: str) -> Sequence[Region]:
+    """
+    Return what the detector of *guard* finds in *text*.
+    """
+    return await guard.detected_in(ctx, text)
 
 
 class Judge:
@@ -34,13 +52,13 @@ class Judge:
         self._ctx.speak_for(guard)
         self._raised: BaseException | None = None
 
-    async def look_at(self, text: str, others: anyio.CancelScope) -> None:
+    async def look_at(self, text: str, others: anyio.CancelScope, look: Look = regions_in) -> None:
         """
         Ask the guard about *text*, and cancel the *others* where it decides or fails so that the run stops.
         """
         guard, ctx = self.guard, self._ctx
         try:
-            self.regions = await within(guard.timeout, ctx, lambda: guard.regions_in(ctx, text))
+            self.regions = await within(guard.timeout, ctx, lambda: look(guard, ctx, text))
         except BaseException as raised:
             if not (isinstance(raised, Signal) or is_failure(raised)):
                 raise
@@ -76,12 +94,15 @@ async def look_and_report(ctx: OutputStreamContext, guard: TextGuard, text: str)
         guard.settle(ctx, pieces_of(text, regions), {"phase": ctx.hook.value})
 
 
-async def judged(ctx: OutputStreamContext, guards: Sequence[TextGuard], text: str) -> list[Judge]:
+async def judged(
+    ctx: OutputStreamContext, guards: Sequence[TextGuard], text: str, look: Look = regions_in
+) -> list[Judge]:
     """
-    Ask all *guards* about *text* at the same time, and return them with what came of it, in their order.
+    Ask all *guards* about *text* at the same time, and return them with what came of it, in their order; *look* is what
+    each is asked.
     """
     judges = [Judge(ctx, guard) for guard in guards]
     async with anyio.create_task_group() as group:
         for judge in judges:
-            group.start_soon(judge.look_at, text, group.cancel_scope)
+            group.start_soon(judge.look_at, text, group.cancel_scope, look)
     return judges

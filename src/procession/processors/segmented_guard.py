@@ -9,7 +9,7 @@ Only what was judged goes on.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -24,7 +24,15 @@ from procession.processors.streamed_guard import Judging, note_before
 from procession.processors.text_blocks import TextBlocks
 from procession.processors.time_limit import within
 
-__all__ = ["SegmentedText", "Segmenting", "judged_end", "judged_piece", "seams_were_judged"]
+__all__ = [
+    "SegmentedText",
+    "Segmenting",
+    "clipped",
+    "judged_end",
+    "judged_piece",
+    "seams_not_judged",
+    "seams_were_judged",
+]
 
 _APART = "seams_not_judged"
 """Where a guard's state says that blocks alternated, so that no text was the context of the next."""
@@ -120,7 +128,7 @@ async def judged_piece(guard: Segmenting, ctx: OutputStreamContext, chunk: TextD
     if block.seen is None:
         block.seen = "" if beside else blocks.tail
         if beside:
-            ctx.state[_APART] = True
+            seams_not_judged(ctx.state)
     stop = _cut(guard, ctx, block, block.ruled.machine.feed(chunk.text))
     await _judge(guard, ctx, block)
     if stop is not None:
@@ -150,6 +158,13 @@ async def judged_end(guard: Segmenting, ctx: OutputStreamContext) -> list[Chunk]
     if ctx.chunk.control:
         blocks.tail = ""
     return out
+
+
+def seams_not_judged(state: dict[str, Any]) -> None:
+    """
+    Note in the *state* of a guard that blocks were judged each by itself.
+    """
+    state[_APART] = True
 
 
 def seams_were_judged(state: dict[str, Any]) -> bool:
@@ -199,7 +214,8 @@ async def _left_of(
     """
     before = block.seen or ""
     verdict = await guard.verdict_of(ctx, before + text)
-    found = _in_new(guard.judged(verdict, before + text), before)
+    regions = guard.judged(verdict, before + text)
+    found = resolve(clipped((span for region in regions for span in region.members), before)) if before else regions
     if not found:
         return text
     pieces = pieces_of(text, found)
@@ -209,14 +225,12 @@ async def _left_of(
     return guard.joined(pieces)
 
 
-def _in_new(regions: Sequence[Region], before: str) -> list[Region]:
+def clipped(spans: Iterable[Span], before: str) -> list[Span]:
     """
-    Return those of *regions* that reach into what comes after the context *before*, as places in that.
+    Return those of *spans* that reach into what comes after the context *before*, as places in that.
     """
     size = len(before)
-    if not size:
-        return list(regions)
-    return resolve(_clipped(span, before) for region in regions for span in region.members if span.end > size)
+    return [_clipped(span, before) for span in spans if span.end > size] if size else list(spans)
 
 
 def _clipped(span: Span, before: str) -> Span:
