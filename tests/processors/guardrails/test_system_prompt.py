@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from procession.processors.payloads import InputPayload
 from procession.processors.violation import Violation
 from procession.steps.request_context import RequestContext
 from procession.steps.signals import Tripwire
-from procession.testing.fake_model import FakeModel
+from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool
 from procession.tools.tool import Tool
 
@@ -229,6 +230,26 @@ async def test_side_by_side_with_other_guards() -> None:
     assert (await made.generate("Go")).text == expected
     async with made.stream("Go") as stream:
         assert "".join(texts([chunk async for chunk in stream])) == expected
+
+
+@dataclass
+class Said:
+    """What an agent answers with."""
+
+    text: str
+
+
+async def test_objects_that_come_in_pieces() -> None:
+    """Of a value that streams no piece shows the prompt, also where the model writes it in escapes."""
+    escaped = "".join(f"\\u{ord(one):04x}" for one in LEAK)
+    raw = f'{{"text": "I say: {escaped} ok"}}'
+    guard = SystemPromptScrubber(redaction="placeholder")
+    made = agent(Reply([raw[at : at + 40] for at in range(0, len(raw), 40)]), guard)
+    async with made.stream("Go", structured_output=Said) as stream:
+        chunks = [chunk async for chunk in stream]
+        result = await stream.result()
+    assert result.object == Said("I say: [SYSTEM_PROMPT] ok")
+    assert not any("discount" in str(chunk) or "u0064" in str(chunk) for chunk in chunks)
 
 
 FOUND = (
