@@ -25,9 +25,8 @@ async def test_lengths_that_change_with_the_case_shift_nothing(way: str, before:
     """UNI-004: letters that are longer in lower case move no mask, in input and in a stream cut into single characters."""
     guard = PIIDetector(detection_types=["email"], strategy="redact", redaction_method="placeholder")
     assert guard.guard(TEXT) == RIGHT
-    ahead: list[Any] = {"nothing": [], "batches": [BatchParts(batch_size=3)], "normaliser": [UnicodeNormalizer()]}[
-        before
-    ]
+    kinds: dict[str, list[Any]] = {"batches": [BatchParts(batch_size=3)], "normaliser": [UnicodeNormalizer()]}
+    ahead = kinds.get(before, [])
     model = FakeModel([say(*TEXT)])
     agent = Agent("p", model=model, input_processors=[guard], output_processors=[*ahead, guard])
     seen = await ask(agent, way, TEXT)
