@@ -25,6 +25,7 @@ FIELDS = {
     "secrets": {"id", "text", "label", "spans", "note", "tier"},
     "benign": {"id", "text", "lang", "kind", "tier"},
     "injection": {"id", "text", "lang", "label", "kind", "where", "tier"},
+    "other": {"id", "text", "lang", "label", "kind", "where", "tier"},
 }
 KEY_PREFIXES = re.compile(
     r"\b(?:sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[bp]-|AKIA|AIza|eyJ|hf_|npm_)\w"
@@ -49,7 +50,7 @@ def sentences_of(half: str) -> dict[str, str]:
     """Every text of a half, and every sentence or line of four words or more, with the item that has it."""
     found: dict[str, str] = {}
     for file in FILES:
-        if file.parent.name == half and kind_of(file) in ("pii", "secrets", "benign", "injection"):
+        if file.parent.name == half and kind_of(file) in ("pii", "secrets", "benign", "injection", "other"):
             for item in items_in(file):
                 parts = [part for part in re.split(r"[.?!]\s|[\n。？！।؟]", item["text"]) if len(part.split()) > 3]
                 for part in (item["text"], *parts):
