@@ -198,7 +198,7 @@ async def test_who_only_speaks_of_an_attack_passes() -> None:
     assert (await agent.generate(ABOUT)).status == "completed"
     assert told == []
     of_results = PromptInjectionDetector(phase="output")
-    assert of_results.process_input is None
+    assert getattr(of_results, "process_input") is None  # noqa: B009
     assert (await through(given(ATTACK), of_results)).status == "success"
     scores = PromptInjectionDetector().explain(ABOUT)
     assert max((span.score for span in scores), default=0) < PromptInjectionDetector.threshold
