@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from procession.errors import MessageError
 from procession.messages.message import Message
@@ -258,3 +260,29 @@ def test_a_prompt_of_messages_is_what_it_says() -> None:
         prompt=[thought.replace(content=(ReasoningPart("hm", "signed-2"), TextPart("Hi")))]
     )
     assert Message.user("x").id not in key(prompt=PromptBuilder().build(MessageList("x")))
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def told_apart(value: Any) -> Any:
+    """Return *value* so that what is equal to Python and no equal setting differs: ``1`` and ``True``."""
+    if isinstance(value, dict):
+        return {"dict": {(type(key), key): told_apart(one) for key, one in value.items()}}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return ("list", [told_apart(one) for one in value])  # pyright: ignore[reportUnknownVariableType]
+    return value if not isinstance(value, (bool, bytes)) else (type(value), value)
+
+
+@given(PLAIN, PLAIN)
+def test_two_values_have_one_key_only_where_they_are_equal(one: Any, other: Any) -> None:
+    """Whatever is different makes another key, and a mapping in another order the same."""
+    keys = [key(provider_options={"p": value}) for value in (one, other)]
+    assert (keys[0] == keys[1]) == (told_apart(one) == told_apart(other))
+    if isinstance(one, dict):
+        turned = dict(reversed(one.items()))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        assert keys[0] == key(provider_options={"p": turned})

@@ -170,8 +170,9 @@ def test_overrides_add_up_and_are_checked() -> None:
     context = ResponseCache.apply_context(ResponseCache.context(key="k"), bust=True)
     made = context.value(OVERRIDES)
     assert (made.key, made.bust) == ("k", True)
+    make: Any = ResponseCache.context
     for options in ({"key": 5}, {"key": ""}, {"scope": 5}, {"scope": ""}, {"bust": "yes"}):
         with pytest.raises(InputError, match=next(iter(options))):
-            ResponseCache.context(**options)
+            make(**options)
     with pytest.raises(TypeError, match="ttl"):
-        ResponseCache.context(ttl=5)
+        make(ttl=5)

@@ -12,7 +12,7 @@ from procession.messages.value import Value
 from procession.processors.cache.key import BY_RESOURCE, CacheKeyParts, CacheScope
 from procession.steps.request_context import Key, RequestContext
 
-__all__ = ["OVERRIDES", "UNCHANGED", "CacheKey", "CacheOverrides", "overrides_in", "overriding"]
+__all__ = ["OVERRIDES", "UNCHANGED", "CacheKey", "CacheOverrides", "checked_overrides", "overrides_in"]
 
 CacheKey: TypeAlias = str | Callable[[CacheKeyParts], Any]
 """A key, or a function of its parts, plain or async, that returns one, or ``None`` where nothing is to be kept."""
@@ -43,13 +43,12 @@ class CacheOverrides(Value, kw_only=True):
 OVERRIDES: Key[CacheOverrides] = Key("procession.response_cache")
 
 
-def overriding(**options: Any) -> CacheOverrides:
+def checked_overrides(made: CacheOverrides) -> CacheOverrides:
     """
-    Return *options* as overrides.
+    Return what was *made*.
 
     Raises ``InputError`` for what cannot work.
     """
-    made = CacheOverrides(**options)
     if made.key is not UNCHANGED and not (made.key is None or is_key(made.key)):
         raise InputError(f"the key of a cached answer is {type(made.key).__name__}", hint="give a text or a function")
     if made.scope is not UNCHANGED and not is_scope(made.scope):
@@ -61,7 +60,7 @@ def overriding(**options: Any) -> CacheOverrides:
 
 def overrides_in(context: RequestContext) -> CacheOverrides:
     """
-    Return what a request says; nothing where what stands there was not made by :func:`overriding`.
+    Return what a request says; nothing where what stands there was not made here.
     """
     found: object = context.get(OVERRIDES.name)
     return found if isinstance(found, CacheOverrides) else _NONE

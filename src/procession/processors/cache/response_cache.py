@@ -28,10 +28,10 @@ from procession.processors.cache.overrides import (
     UNCHANGED,
     CacheKey,
     CacheOverrides,
+    checked_overrides,
     is_key,
     is_scope,
     overrides_in,
-    overriding,
 )
 from procession.processors.contexts import LLMRequestContext, LLMResponseContext, given_response
 from procession.processors.log import log_once
@@ -113,7 +113,7 @@ class ResponseCache(Processor):
         """
         super().__init__(id=id)
         self.cache: CacheStore = cache if cache is not None else InMemoryCacheStore()
-        missing = [name for name in ("get", "set") if not callable(getattr(self.cache, name, None))]
+        missing = [name for name in ("get", "set", "clear") if not callable(getattr(self.cache, name, None))]
         if missing:
             raise _wrong(f"cache={type(cache).__name__}, which has no {missing[0]}()", "give a CacheStore")
         self.ttl = _seconds("ttl", ttl)
@@ -145,24 +145,33 @@ class ResponseCache(Processor):
     # -- for a single request
 
     @staticmethod
-    def context(**options: Any) -> RequestContext:
+    def context(
+        *, key: CacheKey | None = UNCHANGED, scope: Scope = UNCHANGED, bust: bool = UNCHANGED
+    ) -> RequestContext:
         """
-        Return a request context in which a cache has other options: ``key``, ``scope``, ``bust``.
+        Return a request context in which caches have other options.
 
         Raises ``InputError`` for what cannot work.
         """
-        return ResponseCache.apply_context(RequestContext(), **options)
+        return ResponseCache.apply_context(RequestContext(), key=key, scope=scope, bust=bust)
 
     @staticmethod
-    def apply_context(request_context: RequestContext, **options: Any) -> RequestContext:
+    def apply_context(
+        request_context: RequestContext,
+        *,
+        key: CacheKey | None = UNCHANGED,
+        scope: Scope = UNCHANGED,
+        bust: bool = UNCHANGED,
+    ) -> RequestContext:
         """
-        Put other options for caches, ``key``, ``scope`` or ``bust``, into *request_context*, and return it.
+        Put other options for caches into *request_context*, beside those that are there, and return it.
 
         Raises ``InputError`` for what cannot work.
         """
         before = overrides_in(request_context)
-        kept = {name: getattr(before, name) for name in CacheOverrides.__fields__}
-        request_context.put(OVERRIDES, overriding(**{**kept, **options}))
+        given = {"key": key, "scope": scope, "bust": bust}
+        changed = {name: value for name, value in given.items() if value is not UNCHANGED}
+        request_context.put(OVERRIDES, checked_overrides(before.replace(**changed)))
         return request_context
 
     async def forget(self, scope: Scope) -> int:
