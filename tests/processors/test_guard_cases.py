@@ -111,7 +111,7 @@ def test_the_policy_of_each_guard_is_printed() -> None:
     one, two, three = (place.options for place in agent.explain().at("process_output_stream"))
     assert one == (
         "strategy=redact", "mode=enforce", "on_error=stop", "timeout=30 s", "blocks where it cannot check",
-        "asks Finder, in streams by sentence, verdicts kept between requests",
+        "asks Finder, in streams by sentence, verdicts kept between requests of one resource, or of none",
     )  # fmt: skip
     assert two == ("strategy=warn", "mode=monitor", "on_error=skip", "timeout=2 s", "asks Finder, in streams by block")
     assert three == ("strategy=block", "mode=enforce", "on_error=stop", "blocks where it cannot check")

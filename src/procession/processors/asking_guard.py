@@ -144,7 +144,8 @@ class AskingGuard(TextGuard):
         said = f"asks {type(self.detector).__name__}"
         if self.process_output_stream is not None:
             said += f", in streams by {by} characters" if isinstance(by, int) else f", in streams by {by}"
-        return said + (", verdicts kept between requests" if self._verdict_cache is not None else "")
+        kept = ", verdicts kept between requests of one resource, or of none"
+        return said + (kept if self._verdict_cache is not None else "")
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
         """

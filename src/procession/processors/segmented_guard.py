@@ -34,8 +34,9 @@ __all__ = [
     "seams_were_judged",
 ]
 
-_APART = "seams_not_judged"
-"""Where a guard's state says that blocks alternated, so that no text was the context of the next."""
+_APART = b"seams not judged"
+"""Among what has passed: that blocks were judged each by itself, so that no text was the context of the next.  It stands
+there since a run that is suspended keeps what has passed."""
 
 
 class Segmenting(Judging, Protocol):
@@ -164,14 +165,14 @@ def seams_not_judged(state: dict[str, Any]) -> None:
     """
     Note in the *state* of a guard that blocks were judged each by itself.
     """
-    state[_APART] = True
+    state.setdefault(PASSED, set()).add(_APART)
 
 
 def seams_were_judged(state: dict[str, Any]) -> bool:
     """
     Whether the blocks of the streams that a guard with this *state* has seen were judged each with the one before it.
     """
-    return _APART not in state
+    return _APART not in state.get(PASSED, ())
 
 
 def _cut(guard: Segmenting, ctx: OutputStreamContext, block: SegmentedText, released: Released) -> Piece | None:
