@@ -307,6 +307,16 @@ async def test_side_by_side() -> None:
     for said, shown in (("quiet", "quiet"), ("LOUD", "")):
         assert "".join(texts(await streamed(deltas(said), group))) == shown
 
+    def stop(answers: Answers, classified: Classified) -> None:
+        classified.abort("no", metadata={"tone": answers["tone"]}, message="Please be quiet.")
+
+    stopping = ClassifierProcessor(classifier=Shouting(), on_result=stop, id="manners")
+    beside = side_by_side(stopping, ModerationProcessor(words=["heron"])).commit()
+    result = await Agent("a", model=FakeModel("hello"), output_processors=[beside]).generate("Go")
+    assert result.tripwire is not None
+    assert (result.tripwire.processor_id, result.tripwire.reason) == ("manners", "no")
+    assert (result.tripwire.metadata, result.tripwire.message) == ({"tone": "calm"}, "Please be quiet.")
+
 
 @pytest.mark.parametrize(
     "options",

@@ -16,6 +16,7 @@ from procession.errors import ProcessorDefinitionError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.detect.copies import CopyLane, known_texts
+from procession.processors.detect.detector import Verdict
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.system_prompt import SystemPromptScrubber
 from procession.processors.payloads import InputPayload
@@ -290,6 +291,18 @@ async def test_no_verdict_of_a_model_is_none(answer: str) -> None:
     lenient = SystemPromptScrubber(model=FakeModel(answer), error_strategy="warn")
     result = await agent("Good day.", lenient).generate("Go")
     assert (result.text, {each.outcome for each in result.violations}) == ("Good day.", {"error"})
+
+
+@pytest.mark.parametrize("stream_by", ["block", "sentence"])
+async def test_a_detector_that_fails_uncovers_nothing(stream_by: Any) -> None:
+    """Where it is left out, what was found without it stays hidden, in generate and stream alike."""
+
+    class Down:
+        async def detect(self, text: str, *, scope: Any = None) -> Verdict:
+            raise RuntimeError
+
+    guard = SystemPromptScrubber(detector=Down(), on_error="skip", redaction="placeholder", stream_by=stream_by)
+    assert await text_of(f"Well. {LEAK}. And more of it.", guard) == "Well. [SYSTEM_PROMPT]. And more of it."
 
 
 async def test_input_is_not_looked_at() -> None:
