@@ -14,10 +14,12 @@ from procession.agents.agent import Agent
 from procession.messages.chunks import Chunk, ResponseMetadata, TextDelta, TextStart
 from procession.models.model import ModelRequest
 from procession.models.structured_output import StructuredOutput
+from procession.processors.cache.response_cache import ResponseCache
 from procession.processors.contexts import OutputStreamContext
 from procession.processors.guardrails.cost_guard import CostGuard
 from procession.processors.processor import Processor
 from procession.storage.costs import CostBalance
+from procession.storage.memory_cache import InMemoryCacheStore
 from procession.storage.memory_costs import InMemoryCosts
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
@@ -171,3 +173,12 @@ async def test_one_guard_serves_many_at_once(runs: int) -> None:
     assert set(statuses.values()) == {"blocked"}
     for number in range(runs):
         assert await spent(store, f'["resource", null, "user-{number}"]') == CostBalance(spent=2 * CALL)
+
+
+async def test_a_cached_answer_is_free() -> None:
+    """What comes from the cache was paid for when it was made, and by nobody since."""
+    store, model = InMemoryCosts(), FakeModel("Hello.")
+    made = agent(model, guard(store, reserve=1), ResponseCache(cache=InMemoryCacheStore()))
+    for _ in range(2):
+        assert (await made.generate("Hi", **for_user())).text == "Hello."
+    assert (len(model.requests), await spent(store)) == (1, CostBalance(spent=CALL))

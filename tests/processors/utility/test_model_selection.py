@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -188,21 +189,37 @@ async def test_a_function_that_raises() -> None:
 
 async def test_a_classifier_and_a_function_of_its_answers() -> None:
     """A classifier is asked once, with the account that it is paid from, and the function reads its answers."""
-    models = Models()
     asked: list[tuple[str, str]] = []
 
     class Topics:
-        async def classify(self, text: str, *, scope: Any = None) -> Any:
+        async def classify(self, text: str, *, scope: Any = None) -> Mapping[str, Any]:
             asked.append((text, scope.run_id))
             return {"topic": "law"}
 
-    pick = ModelSelection(
-        choices=models.choices,
-        classifier=Topics(),
-        select=lambda answers, context: "big" if answers["topic"] == "law" else None,
-    )
-    result = await models.agent(pick).generate("Is this legal?", run_id="run-1")
-    assert (result.text, asked) == ("large", [("Is this legal?", "run-1")])
+    def read(answers: Mapping[str, Any], context: RequestContext) -> str | None:
+        return "big" if answers["topic"] == "law" else None
+
+    def plain(text: str) -> Mapping[str, Any]:
+        return {"topic": "law"}
+
+    for classifier in (Topics(), plain):
+        models = Models()
+        pick = ModelSelection(choices=models.choices, classifier=classifier, select=read)
+        assert (await models.agent(pick).generate("Is this legal?", run_id="run-1")).text == "large"
+    assert asked == [("Is this legal?", "run-1")]
+
+
+async def test_a_classifier_that_gives_no_answers() -> None:
+    """What is no mapping of answers chooses nothing."""
+    models = Models()
+    wrong: Any = len
+
+    def read(answers: Any, context: RequestContext) -> str:
+        return "big"
+
+    pick = models.selected(read, classifier=wrong)
+    result = await models.agent(pick).generate("Hi")
+    assert (result.text, models.told) == ("own", [ModelDecision(abstained="error", error="SchemaError")])
 
 
 class SendsBack(Processor):

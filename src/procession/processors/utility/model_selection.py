@@ -5,7 +5,7 @@ ModelSelection: which model answers, chosen by what the user has said.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from procession.errors import ModelError, ProcessorDefinitionError
 from procession.messages.shapes import is_form, is_sequence
@@ -14,6 +14,7 @@ from procession.models.ask import ask
 from procession.models.model import LanguageModel
 from procession.models.router import resolve_model
 from procession.processors.contexts import InputStepContext
+from procession.processors.detect.classifier import Answered, Answering, Classifier, Classify
 from procession.processors.log import log_callback_error
 from procession.processors.options import one_of, seconds, share
 from procession.processors.processor import Processor, StepOverrides
@@ -22,7 +23,7 @@ from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
 
 __all__ = [
-    "Abstained", "Classifier", "ModelChoice", "ModelDecision", "ModelSelection", "ModelSelectionProcessor", "OnDecision",
+    "Abstained", "ModelChoice", "ModelDecision", "ModelSelection", "ModelSelectionProcessor", "OnDecision",
     "Select",
 ]  # fmt: skip
 
@@ -65,18 +66,6 @@ class ModelDecision(Value, kw_only=True):
     """What kind of error kept it from choosing."""
 
 
-class Classifier(Protocol):
-    """
-    Something that says what kind of text a text is.
-    """
-
-    async def classify(self, text: str, *, scope: RequestScope | None = None) -> Any:
-        """
-        Return answers about *text*, whatever they look like; what that costs is charged to *scope*.
-        """
-        ...
-
-
 Select: TypeAlias = "Callable[[Any, RequestContext], Any]"
 """
 Given the text, or a classifier's answers, and the request context, returns the name of a choice, a model, or ``None`` for
@@ -116,7 +105,7 @@ class ModelSelection(Processor):
         instructions: str | None = None,
         min_probability: float | None = None,
         select: Select | None = None,
-        classifier: Classifier | None = None,
+        classifier: Classifier | Classify | None = None,
         scope: Literal["run", "first-step"] = "run",
         on_decision: OnDecision | None = None,
         timeout: float = 30.0,
@@ -131,7 +120,7 @@ class ModelSelection(Processor):
         """Seconds for which a decision is waited for: then the configured model answers."""
         self.on_decision = on_decision
         self._select = select
-        self._classifier = classifier
+        self._answering = None if classifier is None else Answering(classifier)
         self._judge: LanguageModel | None = None
         if model is not None:
             if select is not None or classifier is not None:
@@ -155,14 +144,14 @@ class ModelSelection(Processor):
                 f"{name} has min_probability={min_probability!r} without a model that says how sure it is",
                 hint="let select= return None where it is not sure",
             )
-        for option, given in (("select", select), ("on_decision", on_decision)):
+        options = {
+            "select": select,
+            "on_decision": on_decision,
+            "classifier": getattr(classifier, "classify", classifier),
+        }
+        for option, given in options.items():
             if given is not None and not callable(given):
                 raise ProcessorDefinitionError(f"{name} has {option}={given!r}", hint="give a function")
-        if classifier is not None and not callable(getattr(classifier, "classify", None)):
-            raise ProcessorDefinitionError(
-                f"{name} has a {type(classifier).__name__} as a classifier",
-                hint="it has a method classify(text, scope=)",
-            )
         listed = "\n".join(f"- {name}: {choice.criteria}" for name, choice in self.choices.items())
         self._instructions = f"{instructions or INSTRUCTIONS}\n\nThe choices, and their criteria:\n{listed}"
 
@@ -218,13 +207,14 @@ class ModelSelection(Processor):
             schema=_schema((*self.choices, _NONE)),
             scope=scope,
             settings={"temperature": 0},
+            strict=True,
         )
         return answer.choice, answer.probability
 
     async def _selected(self, text: str, ctx: InputStepContext) -> Any:
         asked: Any = text
-        if self._classifier is not None:
-            asked = await self._classifier.classify(text, scope=ctx.scope)
+        if self._answering is not None:
+            asked = cast("Answered", await self._answering.detect(text, scope=ctx.scope)).answers
         assert self._select is not None
         chosen: Any = self._select(asked, ctx.request_context)
         return await chosen if hasattr(chosen, "__await__") else chosen
