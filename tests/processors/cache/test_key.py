@@ -17,6 +17,7 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
+from procession.messages.shapes import is_dict, is_items
 from procession.messages.to_prompt import PromptBuilder
 from procession.models.anthropic import AnthropicModel
 from procession.models.fallback import FallbackModel
@@ -271,10 +272,10 @@ PLAIN = st.recursive(
 
 def told_apart(value: Any) -> Any:
     """Return *value* so that what is equal to Python and no equal setting differs: ``1`` and ``True``."""
-    if isinstance(value, dict):
-        return {"dict": {(type(key), key): told_apart(one) for key, one in value.items()}}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return ("list", [told_apart(one) for one in value])  # pyright: ignore[reportUnknownVariableType]
+    if is_dict(value):
+        return {"dict": {(isinstance(key, str), key): told_apart(one) for key, one in value.items()}}
+    if is_items(value):
+        return ("list", [told_apart(one) for one in value])
     return value if not isinstance(value, (bool, bytes)) else (type(value), value)
 
 
@@ -283,6 +284,5 @@ def test_two_values_have_one_key_only_where_they_are_equal(one: Any, other: Any)
     """Whatever is different makes another key, and a mapping in another order the same."""
     keys = [key(provider_options={"p": value}) for value in (one, other)]
     assert (keys[0] == keys[1]) == (told_apart(one) == told_apart(other))
-    if isinstance(one, dict):
-        turned = dict(reversed(one.items()))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        assert keys[0] == key(provider_options={"p": turned})
+    if is_dict(one):
+        assert keys[0] == key(provider_options={"p": dict(reversed(one.items()))})
