@@ -26,6 +26,7 @@ from procession.models.model import ToolSpec
 from procession.models.openai_chat import OpenAIChatModel
 from procession.processors.cache.key import ANONYMOUS, build_response_cache_key, scope_prefix
 from procession.testing.fake_model import FakeModel
+from procession.tools.tool import Tool
 
 MODEL: Mapping[str, Any] = {"id": "local/m"}
 TOOL = ToolSpec("look", "Look it up.", {"type": "object", "properties": {"q": {"type": "string"}}})
@@ -252,6 +253,17 @@ def test_the_key_is_the_same_in_every_process() -> None:
             [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=50, check=True, env=environ
         )
         assert done.stdout.strip() == mine
+
+
+def test_a_key_can_be_made_by_hand() -> None:
+    """Prompts in the documents' form, tools and models themselves make the keys of what they stand for."""
+    form = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+    made: Tool[Any] = Tool(
+        name=TOOL.name, description=TOOL.description, parameters=TOOL.parameters or {}, execute=print
+    )
+    assert key(prompt=[form], tools=[made], model=FakeModel("x", id="local/m")) == key()
+    with pytest.raises(MessageError, match="role"):
+        key(prompt=[{"role": "robot", "content": "Hi"}])
 
 
 def test_a_prompt_of_messages_is_what_it_says() -> None:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast
 
 from procession.errors import MessageError
 from procession.messages.prompt import PromptMessage
+from procession.messages.prompt_reading import read_prompt
 from procession.messages.shapes import is_form, is_sequence
 from procession.messages.value import Value
 from procession.models.identity import identity_of
@@ -30,6 +31,7 @@ __all__ = [
     "Scope",
     "build_response_cache_key",
     "scope_prefix",
+    "told_of",
 ]
 
 _FAMILY = "procession:answer:1"
@@ -103,10 +105,10 @@ def build_response_cache_key(
     *,
     agent_id: str,
     model: Any,
-    prompt: Sequence[PromptMessage] = (),
+    prompt: Sequence[PromptMessage | Mapping[str, Any]] = (),
     scope: Scope = ANONYMOUS,
     step_number: int = 0,
-    tools: Iterable[ToolSpec] = (),
+    tools: Iterable[Any] = (),
     tool_choice: Any = "auto",
     model_settings: Mapping[str, Any] | None = None,
     provider_options: Mapping[str, Any] | None = None,
@@ -116,11 +118,12 @@ def build_response_cache_key(
     """
     Return the key of what *model*, a model or what :func:`identity_of` says of one, answers to *prompt*.
 
-    *key* stands in place of the prompt and all that follows it; scope, agent, step and model are in every key.  Bytes count
+    *prompt* may be in the documents' form, *tools* are tools or what models are told of them.  *key* stands in place of
+    the prompt and all that follows it; scope, agent, step and model are in every key.  Bytes count
     by what is in them and their media type, what stands behind a URL by that URL.  Ids of tool calls count by their order
     alone; settings of the call itself, ``timeout`` and ``max_retries``, do not.
 
-    Raises ``MessageError``, naming the type, for a value that has no words of its own, such as an object.
+    Raises ``MessageError`` for what is no prompt, and, naming the type, for a value that has no words of its own, such as an object.
 
     >>> from procession.messages.parts import TextPart
     >>> def key(text, scope=ANONYMOUS):
@@ -136,15 +139,25 @@ def build_response_cache_key(
         said += ["key", key]
     else:
         settings = {name: value for name, value in (model_settings or {}).items() if name not in CALL_SETTINGS}
+        entries = prompt if all(isinstance(entry, PromptMessage) for entry in prompt) else read_prompt(prompt)
         said += [
-            "prompt", [write.words(entry) for entry in prompt],
-            "tools", [write.words(tool) for tool in sorted(tools, key=_name)],
+            "prompt", [write.words(entry) for entry in entries],
+            "tools", [write.words(tool) for tool in sorted(map(told_of, tools), key=_name)],
             "choice", write.words(tool_choice),
             "settings", write.words(settings),
             "options", write.words(provider_options or {}),
             "format", write.words(response_format),
         ]  # fmt: skip
     return scope_prefix(scope) + sha256(_text(said).encode("ascii")).hexdigest()
+
+
+def told_of(tool: Any) -> ToolSpec:
+    """
+    Return what a model is told of a tool.
+    """
+    if isinstance(tool, ToolSpec):
+        return tool
+    return ToolSpec(tool.name, tool.description, tool.parameters, None, tool.provider_tool)
 
 
 def _name(tool: ToolSpec) -> str:

@@ -11,7 +11,6 @@ from procession.errors import ProcessorDefinitionError
 from procession.messages.prompt import PromptMessage
 from procession.messages.value import Value
 from procession.models.identity import identity_of
-from procession.models.model import ToolSpec
 from procession.processors.cache.flights import Flight, Flights
 from procession.processors.cache.keeping import AnswerMark, Keeper
 from procession.processors.cache.key import (
@@ -21,6 +20,7 @@ from procession.processors.cache.key import (
     Scope,
     build_response_cache_key,
     scope_prefix,
+    told_of,
 )
 from procession.processors.cache.overrides import (
     OVERRIDES,
@@ -271,11 +271,7 @@ class ResponseCache(Processor):
             scope=scope,
             model=identity_of(ctx.model),
             prompt=ctx.prompt,
-            tools=tuple(
-                ToolSpec(tool.name, tool.description, tool.parameters, None, tool.provider_tool)
-                for tool in offered.values()
-                if active is None or tool.name in active
-            ),
+            tools=tuple(told_of(tool) for tool in offered.values() if active is None or tool.name in active),
             tool_choice=ctx.tool_choice,
             model_settings=ctx.model_settings,
             provider_options=ctx.provider_options,
