@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -21,6 +23,7 @@ from procession.processors.processor import Processor
 from procession.storage.costs import CostBalance
 from procession.storage.memory_cache import InMemoryCacheStore
 from procession.storage.memory_costs import InMemoryCosts
+from procession.storage.sqlite.costs import SQLiteCosts
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
@@ -182,3 +185,28 @@ async def test_a_cached_answer_is_free() -> None:
     for _ in range(2):
         assert (await made.generate("Hi", **for_user())).text == "Hello."
     assert (len(model.requests), await spent(store)) == (1, CostBalance(spent=CALL))
+
+
+def test_a_task_that_asyncio_cancels(tmp_path: Path) -> None:
+    """asyncio's own cancelling, which no shield keeps off, leaves what the call has cost in the file, and nothing held."""
+
+    async def main() -> CostBalance:
+        begun = asyncio.Event()
+
+        async def forever(request: ModelRequest) -> str:
+            begun.set()
+            await asyncio.Event().wait()
+            return ""
+
+        async with SQLiteCosts(tmp_path / "costs.db") as store:
+            run = agent(FakeModel(forever), guard(store, reserve=1)).generate("Hello there", **for_user())
+            task = asyncio.ensure_future(run)
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return await spent(store)
+
+    stands = asyncio.run(main())
+    assert 0 < stands.spent == stands.estimated
+    assert stands.reserved == 0
