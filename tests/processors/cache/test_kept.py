@@ -13,7 +13,7 @@ from tests.processors.cache.kit import Store, parrot, said
 
 from procession.agents.agent import Agent
 from procession.errors import ModelError
-from procession.messages.chunks import TextDelta
+from procession.messages.chunks import Finish, TextDelta
 from procession.messages.usage import Usage
 from procession.models.structured_output import StructuredOutput
 from procession.processors.cache.response_cache import ResponseCache
@@ -195,3 +195,15 @@ async def test_a_prompt_that_is_changed_behind_the_cache_is_not_kept() -> None:
     assert store.kept == {}
     ahead = Agent("parrot", model=model, input_processors=[change, ResponseCache(store)])
     assert [await said(ahead, request_context={"hour": "ten"}) for _ in range(2)] == ["in front", "in front"]
+
+
+async def test_a_reader_who_has_seen_the_end_finds_the_answer_kept() -> None:
+    """The entry is written before ``finish`` is told: whoever leaves then has not cut it off."""
+    store = Store()
+    agent, _ = parrot(["Hello."], ResponseCache(store))
+    async with agent.stream("Hi") as stream:
+        async for chunk in stream.full_stream:
+            if isinstance(chunk, Finish):
+                assert len(store.kept) == 1
+                break
+    assert await said(agent) == "Hello."
