@@ -140,7 +140,7 @@ async def test_explained_asks() -> None:
         ("Eva Holm", "name", "model:name", 0.9, ""),
         ("ill", "name", "model:name", 0.2, ""),
         (text, "health", "speaks of an illness", 0.7, ""),
-        ("4242 4242 4242 4241", "credit-card", "credit-card", 1.0, "card_number"),
+        ("4242 4242 4242 4241", "credit-card", "credit-card", 1.0, "luhn"),
     }
     assert not any(span.rejected.startswith("not asked") for span in found)
     allowing = await PIIDetector(detector=Thorough(), allow=["Eva Holm"]).explained(text)

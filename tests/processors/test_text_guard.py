@@ -334,4 +334,4 @@ def test_explain_tells_of_everything_that_was_looked_at() -> None:
     """Also of what is below the threshold, and of candidates that a check turned down, with the reason."""
     spans = PIIDetector().explain("my card is 1242-2341-3673-9999 and 4242 4242 4242 4242")
     cards = [(span.start, span.rejected) for span in spans if span.rule == "credit-card"]
-    assert cards == [(11, "card_number"), (35, "")]
+    assert cards == [(11, "luhn"), (35, "")]

@@ -22,6 +22,7 @@ from procession.agents.merged import message_list_of, settings_of, use_memory
 from procession.agents.options import CallOptions, checked_options
 from procession.agents.output import AgentResult, AgentStatus
 from procession.agents.ports import close_ports, open_ports
+from procession.agents.reader_view import as_read, begin_request
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
 from procession.agents.state import LoopState
 from procession.agents.step_texts import refresh_texts
@@ -281,7 +282,7 @@ class Call:
         steps = tuple(state.steps)
         blocked = status == "blocked"
         made = state.structured if not blocked else None
-        return AgentResult(
+        result = AgentResult(
             run_id=state.scope.run_id,
             status=status,
             text="".join([step.text for step in steps]),
@@ -306,6 +307,7 @@ class Call:
             abort_reason=self.abort_reason if status == "aborted" else None,
             suspended=state.suspended if status == "suspended" else (),
         )
+        return as_read(state.scope, result)
 
     async def _tell(self, result: AgentResult, *, finished: bool) -> None:
         settings = self.state.settings
@@ -392,9 +394,5 @@ async def prepare(
     if state.settings.structured_output is not None:
         watch_for_object(state, state.settings.structured_output)
     open_ports(state)
-    scope.resources["messages"] = message_list
-    scope.resources["max_steps"] = state.settings.max_steps
-    scope.resources["max_processor_retries"] = state.settings.max_retries
-    for processor in pipelines.begins:
-        processor.begin_request(scope)
+    begin_request(state)
     return Call(agent, state, agent.loop_of(pipelines), options)

@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 from procession.agents.approval import needs_approval
 from procession.agents.heed import stop_unwanted
 from procession.agents.hook_steps import run_hook
+from procession.agents.reader_view import true_args
 from procession.agents.retry import send_back
 from procession.agents.state import Attempt, LoopState
 from procession.agents.suspended_call import Declined, SuspendedCall
@@ -216,11 +217,13 @@ async def _run(
     try:
         if tool.requires_approval is not False or state.settings.require_tool_approval is not False:
             if resumed is None or not (resumed.approved or resumed.answers):
-                args = tool.read_arguments(call.args)  # nobody is asked about a call that cannot be run
+                args = tool.read_arguments(
+                    true_args(state.scope, call.args)
+                )  # nobody is asked about a call that cannot be run
                 if await needs_approval(tool, state.settings.require_tool_approval, args, context):
                     return _waiting(attempt, call, tool, "approval", context, None)
                 await stop_unwanted(state, pooled)
-        result = await tool.run(call.args, context)
+        result = await tool.run(true_args(state.scope, call.args), context)
         if context.question is None:
             # Guards look into what JSON can say of it, so that nothing else may get into a prompt (D20).
             return ToolOutcome(call, tool, json_value(result))

@@ -11,13 +11,26 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from procession.messages.message import Message
-from procession.messages.parts import Part, Parts, StepStartPart, TextPart, ToolCallPart
+from procession.messages.parts import FilePart, Part, Parts, StepStartPart, TextPart, ToolCallPart
 from procession.messages.text.spans import Region, resolve
 from procession.processors.hold_back import digest_of, new_digest
 from procession.processors.strings import KEY, Path, replace_strings, shown, strings_in
 
-__all__ = ["Change", "Finding", "Place", "Segment", "answer_texts", "args_texts", "changed", "findings", "new_texts"]
+__all__ = [
+    "Change",
+    "Finding",
+    "Place",
+    "Segment",
+    "answer_texts",
+    "args_texts",
+    "changed",
+    "file_names",
+    "findings",
+    "new_texts",
+]
 
+FILE_NAME: Path = ("filename",)
+"""Where the name of a file stands in its part."""
 _RESULT_FIELDS = ("result", "error_text", "model_output")
 
 
@@ -130,6 +143,17 @@ def new_texts(message: Message, *, joined: bool) -> dict[Place, str]:
     return found
 
 
+def file_names(message: Message) -> dict[Place, str]:
+    """
+    Return the names of the files in a message.
+    """
+    return {
+        Place(-1_000_000 - index, 0, (Segment(index, FILE_NAME, 0, len(part.filename)),)): part.filename
+        for index, part in enumerate(message.parts)
+        if isinstance(part, FilePart) and part.filename
+    }
+
+
 def answer_texts(message: Message, passed: Collection[bytes]) -> dict[Place, str]:
     """
     Return the texts of an answer that are not among those that *passed* in the stream; of a step of several texts
@@ -188,6 +212,8 @@ def changed(message: Message, changes: Sequence[Change]) -> tuple[Parts, Any]:
 def _changed_part(part: Part, strings: Mapping[Path, list[tuple[int, int, str]]]) -> Part:
     if isinstance(part, TextPart):
         return part.replace(text=_spliced(part.text, strings[()]))
+    if isinstance(part, FilePart):
+        return part.replace(filename=_spliced(part.filename or "", strings[FILE_NAME]))
     fields: dict[str, Any] = {}
     for field in (*_RESULT_FIELDS, "args"):
 

@@ -121,6 +121,8 @@ class RequestScope:
         "request_context",
         "resources",
         "run_id",
+        "reveals",
+        "stand_ins",
         "states",
         "step_marks",
         "tracing_context",
@@ -166,6 +168,10 @@ class RequestScope:
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
         self.outer: RequestScope | None = None
         """That of the run which this one stands inside, if it stands in one."""
+        self.stand_ins: Any = None
+        """Tokens that stand for private values in this request (``processors.stand_ins``), once there is one."""
+        self.reveals = False
+        """Whether the reader gets the values in place of their tokens."""
         self.grace = GRACE
         """Seconds for which what was cancelled is waited for."""
         self.background: Background | None = None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from procession.messages.text.reach import UNBOUNDED, Reach, reach_of
@@ -140,6 +141,39 @@ class Rule:
         self._reach: Reach | None = None
         self._tail_width = -1
         self._context_literals: tuple[tuple[str, ...], ...] | None = None
+
+    def hearing(self, words: str = "", against: str = "") -> Rule:
+        """
+        Return the rule with more *words* that speak for a finding, or *against* it, sought before it as the rule's own.
+
+        >>> rule = Rule("room", "[0-9]{3}", context="room", context_only=True).hearing("(?:chamber)[^0-9]{0,9}")
+        >>> rule.context.search("chamber no. ") is not None
+        True
+        """
+        made = copy(self)
+        if words:
+            made._context_source = (
+                rf"(?:{self._context_source})|(?:{words})\Z" if self.has_context else rf"(?:{words})\Z"
+            )
+            made.has_context = True
+            made._context = made._context_literals = None
+        if against:
+            made._unless_source = (
+                rf"(?:{self._unless_source})|(?:{against})\Z" if self.has_unless else rf"(?:{against})\Z"
+            )
+            made.has_unless = True
+            made._unless = None
+        made.near = max(self.near, _WORDS_LIMIT)
+        return made
+
+    def unchecked(self, measure: Callable[[str], int] | None = None) -> Rule:
+        """
+        Return the rule without its check, and with another *measure* where it has one: what has the form counts.
+        """
+        made = copy(self)
+        made.check = None
+        made.measure = measure if self.measure is not None else None
+        return made
 
     def _engine_for_it(self) -> Any:
         """

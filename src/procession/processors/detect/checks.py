@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 
 __all__ = [
     "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "iban_length",
-    "ip_address", "luhn", "nino", "social_security",
-    "steuer_id",
+    "iban_form", "ip_address", "luhn", "nino", "social_security",
+    "steuer_id", "why_no_card",
 ]  # fmt: skip
 
 _DIGITS = re.compile(r"[0-9]")
@@ -96,7 +97,25 @@ def iban(text: str) -> bool:
     return int("".join(str(int(character, 36)) for character in plain[4:] + plain[:4])) % 97 == 1
 
 
-def iban_length(text: str) -> int:
+def why_no_card(text: str) -> str:
+    """
+    Return why a row of digits is no payment card: its check digit, or no issuer has such numbers.
+
+    >>> why_no_card("1242-2341-3673-9999"), why_no_card("1767225600009")
+    ('luhn', 'issuer')
+    """
+    digits = "".join(str(unicodedata.decimal(character, "")) for character in text)
+    return "issuer" if luhn(digits) else "luhn"
+
+
+def iban_form(text: str) -> int:
+    """
+    Return how much of *text* has the length of a bank account of its country, whatever its check digits, or 0.
+    """
+    return iban_length(text, checked=False)
+
+
+def iban_length(text: str, *, checked: bool = True) -> int:
     """
     Return how much of *text* is a bank account with which it begins, separators included, or 0.
 
@@ -111,7 +130,7 @@ def iban_length(text: str) -> int:
             left -= 1
             if not left:
                 whole = not text[index + 1 : index + 2].isalnum()
-                return index + 1 if whole and iban(text[: index + 1]) else 0
+                return index + 1 if whole and (not checked or iban(text[: index + 1])) else 0
     return 0
 
 

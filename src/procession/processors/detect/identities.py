@@ -28,13 +28,13 @@ def _named(type: str, digits: str, check: Check, words: str) -> tuple[Rule, Rule
             type=type,
             check=check,
             context_only=True,
-            context=rf"(?:{words})(?:[^0-9\n]{{0,64}}|[^\n]{{0,40}}\n[^\0]{{0,60}})\Z",
+            context=rf"(?:{words})(?:[^0-9\n\[\]]{{0,64}}|[^\n\[\]]{{0,40}}\n[^\[\]]{{0,60}})\Z",
             context_score=0.9,
             near=104,
         ),
         Rule(
             f"{type}-named-after",
-            rf"(?i){_NUMBER_BEFORE}{digits}{_NUMBER_AFTER}(?=[^0-9\n.!?;]{{0,32}}(?:{words}))",
+            rf"(?i){_NUMBER_BEFORE}{digits}{_NUMBER_AFTER}(?=[^0-9\n.!?;\[\]]{{0,32}}(?:{words}))",
             type=type,
             check=check,
             score=0.9,
@@ -52,7 +52,7 @@ SSN: tuple[Rule, ...] = (
         rf"{_NUMBER_BEFORE}[0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}}{_NUMBER_AFTER}",
         check=checks.social_security,
         score=0.8,
-        unless=rf"(?:{words.REFERENCE})(?:[^0-9\n.!?;]|\b(?:no|nr|num|n)\.){{0,28}}\Z",
+        unless=rf"(?:{words.REFERENCE})(?:[^0-9\n.!?;\[\]]|\b(?:no|nr|num|n)\.){{0,28}}\Z",
     ),
     Rule(
         "ssn-named",
@@ -60,14 +60,14 @@ SSN: tuple[Rule, ...] = (
         type="ssn",
         check=checks.social_security,
         context_only=True,
-        context=rf"(?:{_SSN_WORDS})[^0-9]{{0,60}}\Z",
+        context=rf"(?:{_SSN_WORDS})[^0-9\[\]]{{0,60}}\Z",
         context_score=0.8,
         near=80,
     ),
     Rule(
         "ssn-named-after",
         rf"(?i){_NUMBER_BEFORE}[0-9](?:{_SEP}[0-9]){{8}}{_NUMBER_AFTER}"
-        rf"(?=[^0-9\n.!?;]{{0,32}}(?:{_SSN_WORDS}))",
+        rf"(?=[^0-9\n.!?;\[\]]{{0,32}}(?:{_SSN_WORDS}))",
         type="ssn",
         check=checks.social_security,
         score=0.8,
@@ -91,8 +91,8 @@ _DATE = (
 )
 _MONTH_FIRST = rf"(?:{words.MONTHS})\.? {{1,2}}{_DAY}(?:st|nd|rd|th)?,? {{1,2}}{_YEAR}(?![0-9])"
 _BIRTH_BEFORE = (
-    rf"(?:(?:{words.BIRTH})(?:[^0-9\n!?.;。]|\.(?! (?-i:[A-ZА-Я]))|\n(?!\n)){{0,44}}"
-    rf"|(?:{words.BIRTH_NOUN})[^0-9]{{0,30}})\Z"
+    rf"(?:(?:{words.BIRTH})(?:[^0-9\n!?.;。\[\]]|\.(?! (?-i:[A-ZА-Я]))|\n(?!\n)){{0,44}}"
+    rf"|(?:{words.BIRTH_NOUN})[^0-9\[\]]{{0,30}})\Z"
 )
 _BIRTH_AFTER = (
     r"[ ]?[(,]? ?(?:dob\b|date of birth|生まれ|生|出生|geboren\b|doğumlu|생\b|born\b|nacid[oa]\b|né\b|née\b|nascid[oa]|nat[oa]\b)"
@@ -137,7 +137,7 @@ NINO: tuple[Rule, ...] = (
         type="uk-nino",
         check=checks.nino,
         context_only=True,
-        context=r"(?:\bnino\b|\bni ?(?:no|num)|national insurance|\bni\b)[^0-9]{0,48}\Z",
+        context=r"(?:\bnino\b|\bni ?(?:no|num)|national insurance|\bni\b)[^0-9\[\]]{0,48}\Z",
         context_score=0.9,
         near=64,
     ),
@@ -163,7 +163,7 @@ DNI: tuple[Rule, ...] = (
         type="es-dni",
         check=checks.dni_or_nie,
         context_only=True,
-        context=rf"(?:{_DNI_WORDS})[^0-9]{{0,48}}\Z",
+        context=rf"(?:{_DNI_WORDS})[^0-9\[\]]{{0,48}}\Z",
         context_score=0.9,
         near=64,
     ),

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from procession.messages.text.patterns import Rule
 
-__all__ = ["EMAIL"]
+__all__ = ["EMAIL", "FILE_ENDINGS"]
 
-_FILE_ENDINGS = frozenset(
+FILE_ENDINGS = frozenset(
     "png jpg jpeg gif svg webp bmp ico css scss js mjs ts tsx jsx json yaml yml toml xml html htm pdf mp3 mp4 mov zip "
-    "gz exe dll".split()
+    "gz exe dll doc docx xls xlsx ppt pptx odt rtf csv txt log eml msg tar rar heic avi mkv wav".split()
 )
+"""What names of files end in; no domain of the highest level that people write mail to."""
 _LOCAL = r"[A-Za-z0-9_\u00c0-\u024f]"
 _LOCAL_MORE = r"[A-Za-z0-9_.%+'&\u00c0-\u024f-]"
 _LABEL = r"[A-Za-z0-9\u00c0-\u024f](?:[A-Za-z0-9\u00c0-\u024f-]{0,38}[A-Za-z0-9\u00c0-\u024f])?"
@@ -21,7 +22,7 @@ def no_file_name(text: str) -> bool:
     """
     Whether the end of an address is no file ending, as in ``icon@2x.png``.
     """
-    return text.rpartition(".")[2].lower() not in _FILE_ENDINGS and ".." not in text
+    return text.rpartition(".")[2].lower() not in FILE_ENDINGS and ".." not in text
 
 
 _AT = r"at|ät|@|ad|arobase|arobas|arroba|chiocciola|apenstaartje|klammeraffe|małpa|zavináč|kukac|собака|собачка|ат"

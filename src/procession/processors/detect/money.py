@@ -40,7 +40,7 @@ CARD: tuple[Rule, ...] = (
         type="credit-card",
         check=checks.card_number,
         context_only=True,
-        context=rf"(?:{words.CARD})[^0-9\n]{{0,44}}\Z",
+        context=rf"(?:{words.CARD})[^0-9\n\[\]]{{0,44}}\Z",
         context_score=0.9,
         near=60,
     ),

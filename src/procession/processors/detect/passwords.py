@@ -193,7 +193,7 @@ _SAYS = (
 _SAID = (
     Rule(
         "password-said",  # "the password for the wifi is ..."
-        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_WORD}(?: [^\s:=.,;!?\"']{{1,12}}){{0,4}}?{_SAYS}[ :]{{0,2}}[\"'`„«“]?({_VALUE}{{6,48}})",
+        rf"(?i)(?<![A-Za-z0-9_]){_PASSWORD_WORD}(?: [^\s:=.,;!?\"'\[\]<>]{{1,12}}){{0,4}}?{_SAYS}[ :]{{0,2}}[\"'`„«“]?({_VALUE}{{6,48}})",
         type="api-key",
         group=1,
         trim=".,)?",

@@ -36,7 +36,7 @@ _WORDS_AFTER = (
     r"|portable|fixe\b|m[oó]vil|fijo|celular|tel[eé]fono|telem[oó]vel|cellulare|fisso|bellen|mobiel|kom[oó]rk"
     r"|(?:numaral[ıi] )?(?:hat|telefon)|cep\b|моб|телефон|携帯|固定|手机|電話|电话"
 )
-_REFERENCE_BEFORE = rf"(?:{REFERENCE})[^0-9\n!?;]{{0,20}}\Z|(?<![0-9])[0-9]{{4}} \Z"
+_REFERENCE_BEFORE = rf"(?:{REFERENCE})(?:[^0-9\n!?;\[\]]|[0-9]{{1,4}} ){{0,20}}\Z"
 
 
 def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
@@ -84,7 +84,7 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             + _NOT_FOLLOWED,
             type="phone",
             check=national_by_form,
-            unless=_REFERENCE_BEFORE,
+            unless=rf"{_REFERENCE_BEFORE}|(?<![0-9-])[0-9]{{4}} \Z",
             score=0.7,
             context=PHONE,
             context_score=0.9,
@@ -105,7 +105,7 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             type="phone",
             check=national,
             context_only=True,
-            context=rf"(?:{PHONE})(?:[^0-9\n]{{0,32}}|[^0-9\n]{{0,24}}\n[^0-9\n]{{0,24}})\Z",
+            context=rf"(?:{PHONE})(?:(?:[^0-9\n\[\]]|\[(?=[\"'\s]|\Z)){{0,32}}|[^0-9\n\[\]]{{0,24}}\n[^0-9\n\[\]]{{0,24}})\Z",
             near=60,
             context_score=0.8,
         ),
@@ -126,7 +126,7 @@ def phone_rules(regions: Sequence[str] = REGIONS) -> tuple[Rule, ...]:
             type="phone",
             context_only=True,
             context=r"(?:phone|\bcall(?:ed|ing)?\b|\btext (?:me|us|him|her|them)\b|\bdial|\bring\b|\bcell\b|\bmobile)"
-            r"[^0-9\n.!?;]{0,24}\Z",
+            r"[^0-9\n.!?;\[\]]{0,24}\Z",
             context_score=0.7,
         ),
     )

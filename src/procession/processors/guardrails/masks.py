@@ -4,20 +4,27 @@ Masks: how personal data is made unreadable and still says what it was.
 
 from __future__ import annotations
 
-import hashlib
+import hmac
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-__all__ = ["Redaction", "redacted"]
+from procession.errors import ProcessorDefinitionError
 
-Redaction = Literal["mask", "hash", "remove", "placeholder"]
+__all__ = ["Redaction", "hash_key_of", "redacted"]
+
+Redaction = Literal["mask", "hash", "remove", "placeholder", "reversible"]
+_PROCESS_KEY = secrets.token_bytes(32)
+"""Of hashes that nobody has given a key for: they are the same in this process, and nobody's guess outside of it."""
+_SHORTEST_KEY = 16
 _KEPT = 4
 """Digits that a mask leaves at the end."""
 
 
-def redacted(text: str, type: str, how: Redaction, *, keep_format: bool = True) -> str:
+def redacted(text: str, type: str, how: Redaction, *, keep_format: bool = True, key: bytes = _PROCESS_KEY) -> str:
     """
-    Return what stands in place of *text*, which is of *type*.
+    Return what stands in place of *text*, which is of *type*; a hash depends on *key*, as whoever has none could try all
+    numbers of nine digits.
 
     >>> redacted("bob@example.com", "email", "mask"), redacted("4111111111111111", "credit-card", "mask")
     ('b*b@*******.com', '************1111')
@@ -26,13 +33,31 @@ def redacted(text: str, type: str, how: Redaction, *, keep_format: bool = True) 
     """
     if how == "remove":
         return ""
-    if how == "placeholder":
+    if how in ("placeholder", "reversible"):
         return f"[{type.upper()}]"
     if how == "hash":
-        return f"[HASH:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).digest()[:4].hex()}]"
+        digest = hmac.digest(key, text.encode("utf-8", "surrogatepass"), "sha256")
+        # A letter at its head, so that no eight digits are taken for a date when they are looked at again.
+        return f"[HASH:{'abcdef'[digest[0] % 6]}{digest[1:5].hex()[1:]}]"
     if not keep_format:
         return "*" * min(len(text), 8)
     return _MASKS.get(type, _ends)(text)
+
+
+def hash_key_of(name: str, key: str | bytes | None) -> bytes:
+    """
+    Return the *key* of hashes of the class *name*; ``None`` is one of this process, which nobody knows.
+
+    Raises ``ProcessorDefinitionError`` for a key that can be guessed.
+    """
+    if key is None:
+        return _PROCESS_KEY
+    made = key.encode() if isinstance(key, str) else key
+    if len(made) < _SHORTEST_KEY:
+        raise ProcessorDefinitionError(
+            f"{name} has a hash_key that can be guessed", hint=f"give at least {_SHORTEST_KEY} random bytes"
+        )
+    return made
 
 
 def _ends(text: str) -> str:
