@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
     from procession.messages.message import Message
 
-__all__ = ["OUTPUT_TYPES", "plain_file", "signal_content", "step_entries", "tool_output", "user_content"]
+__all__ = [
+    "ANSWERED", "OUTPUT_TYPES", "legal_name", "plain_file", "signal_content", "step_entries", "tool_output", "user_content",
+]  # fmt: skip
 
-_ANSWERED = frozenset({"result", "output-error", "output-denied"})
+ANSWERED = frozenset({"result", "output-error", "output-denied"})
+"""The states of tool calls that a prompt has."""
 OUTPUT_TYPES = frozenset({"text", "json", "error-text", "error-json", "content"})
 """The types that the output of an answered tool call may have."""
 _DENIED = "The call of this tool was not allowed."
@@ -37,8 +40,8 @@ def step_entries(parts: Iterable[Part]) -> list[PromptMessage]:
     results: list[PromptPart] = []
     for part in parts:
         if isinstance(part, ToolCallPart):
-            if part.state in _ANSWERED:
-                name = _legal_name(part.tool_name)
+            if part.state in ANSWERED:
+                name = legal_name(part.tool_name)
                 content.append(
                     PromptToolCall(part.tool_call_id, name, part.args, part.provider_executed, part.provider_metadata)
                 )
@@ -62,7 +65,7 @@ def step_entries(parts: Iterable[Part]) -> list[PromptMessage]:
 
 
 @lru_cache(maxsize=512)
-def _legal_name(name: str) -> str:
+def legal_name(name: str) -> str:
     """
     Return the name of a tool as providers take it.
     """

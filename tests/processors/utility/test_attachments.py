@@ -27,6 +27,7 @@ from procession.workflows.workflow import create_workflow
 both_ways = pytest.mark.parametrize("way", WAYS)
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100
 PDF = b"%PDF-1.7\n" + b"page " * 5000
+PDF_64 = base64.b64encode(PDF).decode()
 ADA: dict[str, Any] = {"thread": "t", "resource": "ada"}
 BOB: dict[str, Any] = {"thread": "t2", "resource": "bob"}
 
@@ -192,6 +193,10 @@ async def test_what_it_is_is_read_off_its_first_bytes() -> None:
         ((FilePart(PDF, "image/png"),), {"allowed_types": ["image/*"]}, "type"),
         ((FilePart(b"<script>" * 9000, "image/png"),), {"allowed_types": ["image/*"]}, "type"),
         ((FilePart(b"small", "text/html"),), {"allowed_types": ["image/*"]}, "type"),
+        ((FilePart(f"DATA:text/html;base64,{PDF_64}", "image/png"),), {"allowed_types": ["image/*"]}, "type"),
+        ((FilePart(f" data:image/png;base64,{PDF_64}", "image/png"),), {"max_size": 1000}, "too_large"),
+        ((FilePart(f"x:{PDF_64}", "image/png"),), {}, "malformed"),
+        ((FilePart("data:image/png;base64", "image/png"),), {}, "malformed"),
     ],
 )
 async def test_what_is_not_allowed_stops_the_run(way: str, parts: Any, options: dict[str, Any], why: str) -> None:
@@ -253,6 +258,14 @@ async def test_whose_files_they_are_may_be_said() -> None:
     await ask(made, "generate", asked(), request_context={"tenant": "acme"})
     await ask(agent(sink), "generate", asked())
     assert [scope for _, _, _, scope in sink.kept.values()] == ["acme", None]
+
+
+async def test_a_resource_without_a_thread_owns_its_files() -> None:
+    """A call that names its resource alone, or a request context that does, has a place of its own as well (D35)."""
+    sink = Sink()
+    await ask(agent(sink), "generate", asked(), resource="ada")
+    await ask(agent(sink), "generate", asked(), request_context={"resource_id": "bob"})
+    assert [scope for _, _, _, scope in sink.kept.values()] == ["ada", "bob"]
 
 
 async def test_processors_behind_see_the_reference() -> None:

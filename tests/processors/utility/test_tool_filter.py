@@ -81,6 +81,44 @@ async def test_calls_of_earlier_turns_go_and_those_of_this_turn_stay(way: str) -
     assert [(part.tool_call_id, part.result) for part in kept] == [("c1", "found"), ("c2", "found")]
 
 
+@both_ways
+@pytest.mark.parametrize("steps", [None, 1])
+async def test_ids_may_repeat(way: str, steps: int | None) -> None:
+    """A server that numbers its calls anew with every answer loses nothing of this turn: the earlier call goes, alone."""
+    tool, _ = counted_tool()
+    model = FakeModel([call_tool("lookup", id="c1"), "one done", call_tool("lookup", id="c1"), "two done"])
+    agent = Agent(
+        "parrot", model=model, tools=[tool], memory=Memory(),
+        input_processors=[ToolCallFilter(filter_after_tool_steps=steps)],
+    )  # fmt: skip
+    await ask(agent, way, "one", **IDS)
+    await ask(agent, way, "two", **IDS)
+    assert shown(model.requests[3].messages) == ["one", "one done", "two", "call c1", "result c1"]
+
+
+async def test_what_is_left_of_a_repeated_id_is_its_own() -> None:
+    """With ``preserve_model_output`` each call of one id leaves its own text, also where the first is not in the prompt."""
+    messages = MessageList([Message.user("one")], source="memory")
+    for said in ("first", "second"):
+        parts = (called("c1", model_output={"type": "text", "value": said}),)
+        messages.add([Message("assistant", parts)], "memory")
+        messages.add([Message.user(f"after {said}")], "memory")
+    messages.add([Message.user("two")], "input")
+    prompt = PromptBuilder().build(messages)
+    for begin, left in ((0, ["one", "lookup result:\nfirst", "after first"]), (4, [])):
+        payload = LLMRequestPayload(messages, prompt=prompt[begin:])
+        made = (await passed(payload, ToolCallFilter(preserve_model_output=True))).prompt
+        assert shown(made) == [*left, "lookup result:\nsecond", "after second", "two"]
+
+
+@pytest.mark.parametrize("steps", [None, 0])
+async def test_a_name_that_no_provider_takes_is_known_all_the_same(steps: int | None) -> None:
+    """A tool called ``files.read`` is ``files_read`` in a prompt, and excluded by its own name."""
+    messages = history(called("c1", "files.read"), called("c2"), TextPart("said"))
+    prompt = await filtered(messages, exclude=["files.read"], filter_after_tool_steps=steps)
+    assert shown(prompt) == ["one", "call c2", "said", "result c2", "two"]
+
+
 async def test_it_is_the_same_after_a_resume() -> None:
     """What this turn called before it waited for an answer is not taken for an earlier turn's, in another process either."""
     tool, _ = counted_tool()

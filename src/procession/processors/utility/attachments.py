@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -18,6 +19,7 @@ from procession.messages.prompt_parts import plain_file
 from procession.processors.contexts import InputContext, LLMRequestContext
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
+from procession.processors.tenant import tenant_of
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
 from procession.storage.attachments import AttachmentSink
@@ -27,6 +29,11 @@ __all__ = ["AttachmentUploader"]
 _NAMELESS = "application/octet-stream"
 _SNIFFED = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
 """What the first bytes of a file tell."""
+_DATA = re.compile(r"\s*data:", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.IGNORECASE)
+"""What an address begins with; base64 has no colon in it."""
+_LONGEST_ADDRESS = 8_192
+"""Characters of an address: what is longer is a file that is called an address, so as not to be looked at."""
 _METHODS = ("put", "get", "url", "delete")
 
 
@@ -40,7 +47,7 @@ class AttachmentUploader(Processor):
     * ``max_size``: a larger file stops the run (bytes; ``None`` for any size).
     * ``allowed_types``: other files stop the run: ``["image/*", "application/pdf"]``; ``None`` for all.
     * ``on_missing``: what a reference comes to that the sink knows nothing of: ``"stop"``, or a ``"note"`` to the model.
-    * ``owner``: whose files they are, of the request's values; without it the resource of the call, or nobody.
+    * ``owner``: whose files they are, of the request's values; without it the request's resource, or nobody.
 
     Raises ``ProcessorDefinitionError`` for what is no sink, and for sizes and types that are none.
 
@@ -123,9 +130,13 @@ class AttachmentUploader(Processor):
         Return the bytes of a file and what they are, or ``None`` where it is elsewhere; stop the run for what is not
         allowed, before anything is kept.
         """
+        if isinstance(part.data, str) and _DATA.match(part.data):  # a scheme may be written in capitals
+            part = part.replace(data="data:" + part.data.partition(":")[2])
         plain = plain_file(part)
-        if isinstance(plain.data, str) and ":" in plain.data[:32]:
-            return None
+        if isinstance(plain.data, str) and (found := _SCHEME.match(plain.data)) is not None:
+            if found[1].lower() != "data" and len(plain.data) <= _LONGEST_ADDRESS:
+                return None
+            self._refuse(ctx, "malformed", "the address of a file is none, or is too long")
         most = self.max_size
         # Of a text that is far too long nothing is made: base64 has four characters for three bytes, and line ends.
         data = _decoded(plain.data) if most is None or len(plain.data) < 2 * most + 4 else plain.data
@@ -150,9 +161,7 @@ class AttachmentUploader(Processor):
     def _scope(self, scope: RequestScope) -> str | None:
         if self.owner is not None:
             return self.owner(scope.request_context)
-        use = scope.resources.get("memory")  # set where the call names a thread and whose it is
-        found: str | None = use.resource_id if use is not None else None
-        return found
+        return tenant_of(scope)
 
     # -- on the way to the model
 

@@ -5,13 +5,17 @@ ToolCallFilter: calls of earlier turns stay out of the prompt.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from procession.errors import ProcessorDefinitionError
+from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import ReasoningPart, TextPart, ToolCallPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
+from procession.messages.prompt_parts import ANSWERED, legal_name
 from procession.messages.shapes import is_form, is_sequence
 from procession.processors.contexts import LLMRequestContext
 from procession.processors.processor import Processor
@@ -49,6 +53,8 @@ class ToolCallFilter(Processor):
         super().__init__(id=id)
         self.exclude = _names(exclude)
         """The tools whose calls are left out, or ``None`` for all."""
+        self._legal = None if self.exclude is None else frozenset(map(legal_name, self.exclude))
+        """Those names as prompts have them."""
         self.filter_after_tool_steps = _count(filter_after_tool_steps)
         self.preserve_model_output = preserve_model_output
 
@@ -59,78 +65,125 @@ class ToolCallFilter(Processor):
         if self.exclude is not None and not self.exclude:
             return None
         prompt = ctx.prompt
+        calls = _PromptCalls(prompt)
         if self.filter_after_tool_steps is None:
-            called = self._of_earlier_turns(ctx.message_list)
+            gone = self._of_earlier_turns(calls, ctx.message_list)
         else:
-            called = self._before_last_steps(prompt, self.filter_after_tool_steps)
-        if not called:
+            gone = self._before_last_steps(calls, self.filter_after_tool_steps)
+        if not gone:
             return None
-        told = _told(ctx.message_list, called) if self.preserve_model_output else {}
-        return {"prompt": [left for entry in prompt if (left := _without(entry, called, told)) is not None]}
+        told = _told(calls, gone, ctx.message_list) if self.preserve_model_output else {}
+        left = [_without(entry, calls.parts[at], gone, told) for at, entry in enumerate(prompt)]
+        return {"prompt": [entry for entry in left if entry is not None]}
 
     def _concerns(self, tool_name: str) -> bool:
-        return self.exclude is None or tool_name in self.exclude
+        return self._legal is None or legal_name(tool_name) in self._legal
 
-    def _of_earlier_turns(self, messages: MessageList) -> set[str]:
+    def _of_earlier_turns(self, calls: _PromptCalls, messages: MessageList) -> set[int]:
         """
-        Return the ids of the calls that stand before the newest thing that a user said.
+        Return the calls that stand before the newest thing that a user said.
 
         They are read from the messages and not remembered: so they are the same after a resume in another process, and a
-        call that the client has just answered is part of this turn.
+        call that the client has just answered is part of this turn.  An id that this turn has as well, as with servers
+        that begin anew with every answer, stands for its last calls in the prompt.
         """
         given = messages.view("context", "memory", "input")
         newest = next((at for at in range(len(given) - 1, -1, -1) if given[at].role == "user"), 0)
+        earlier = {part.tool_call_id for part in _answered(given[:newest])}
+        if not earlier:
+            return set()
+        later = Counter(part.tool_call_id for part in _answered((*given[newest:], *messages.view("response"))))
+        gone: set[int] = set()
+        for id, numbers in calls.by_id.items():
+            if id in earlier:
+                gone.update(numbers[: max(0, len(numbers) - later[id])])
+        return {number for number in gone if self._concerns(calls.calls[number].tool_name)}
+
+    def _before_last_steps(self, calls: _PromptCalls, kept: int) -> set[int]:
+        steps = sorted(set(calls.steps))
+        old = set(steps[: max(0, len(steps) - kept)])
         return {
-            part.tool_call_id
-            for message in given[:newest]
-            for part in message.parts
-            if isinstance(part, ToolCallPart) and self._concerns(part.tool_name)
+            number
+            for number, (call, step) in enumerate(zip(calls.calls, calls.steps, strict=True))
+            if step in old and self._concerns(call.tool_name)
         }
 
-    def _before_last_steps(self, prompt: Sequence[PromptMessage], kept: int) -> set[str]:
-        steps = [
-            calls for entry in prompt if (calls := [part for part in entry.content if isinstance(part, PromptToolCall)])
-        ]
-        return {
-            call.tool_call_id
-            for calls in steps[: max(0, len(steps) - kept)]
-            for call in calls
-            if self._concerns(call.tool_name)
-        }
+
+class _PromptCalls:
+    """
+    The calls of a prompt, by number.  Ids may repeat, so a result belongs to the last call of its id before it.
+    """
+
+    __slots__ = ("by_id", "calls", "parts", "steps")
+
+    def __init__(self, prompt: Sequence[PromptMessage]) -> None:
+        self.calls: list[PromptToolCall] = []
+        self.steps: list[int] = []
+        """The entry that each call stands in."""
+        self.by_id: dict[str, list[int]] = {}
+        self.parts: list[dict[int, int]] = []
+        """For each entry the numbers of the calls that its parts are, or answer."""
+        for at, entry in enumerate(prompt):
+            numbers: dict[int, int] = {}
+            for place, part in enumerate(entry.content):
+                if isinstance(part, PromptToolCall):
+                    numbers[place] = len(self.calls)
+                    self.by_id.setdefault(part.tool_call_id, []).append(len(self.calls))
+                    self.calls.append(part)
+                    self.steps.append(at)
+                elif isinstance(part, PromptToolResult) and part.tool_call_id in self.by_id:
+                    numbers[place] = self.by_id[part.tool_call_id][-1]
+            self.parts.append(numbers)
 
 
-def _without(entry: PromptMessage, called: Collection[str], told: Mapping[str, str]) -> PromptMessage | None:
+def _without(
+    entry: PromptMessage, numbers: Mapping[int, int], gone: AbstractSet[int], told: Mapping[int, str]
+) -> PromptMessage | None:
     """
     Return *entry* without the calls, or ``None`` where nothing is left that a provider would take.
     """
-    content: list[PromptPart] = []
-    changed = False
-    for part in entry.content:
-        if not isinstance(part, (PromptToolCall, PromptToolResult)) or part.tool_call_id not in called:
-            content.append(part)
-            continue
-        changed = True
-        if isinstance(part, PromptToolCall) and part.tool_call_id in told:
-            content.append(TextPart(told[part.tool_call_id]))
-    if not changed:
+    if gone.isdisjoint(numbers.values()):
         return entry
+    content: list[PromptPart] = []
+    for place, part in enumerate(entry.content):
+        number = numbers.get(place, -1)
+        if number not in gone:
+            content.append(part)
+        elif isinstance(part, PromptToolCall) and number in told:
+            content.append(TextPart(told[number]))
     # What was thought before a call belongs to it: providers refuse a signed thought that nothing follows.
     if all(isinstance(part, ReasoningPart) for part in content):
         return None
     return entry.replace(content=tuple(content))
 
 
-def _told(messages: MessageList, called: Collection[str]) -> dict[str, str]:
+def _answered(messages: Iterable[Message]) -> list[ToolCallPart]:
+    """
+    Return the calls that a prompt has: those that were answered.
+    """
+    return [
+        part
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolCallPart) and part.state in ANSWERED
+    ]
+
+
+def _told(calls: _PromptCalls, gone: AbstractSet[int], messages: MessageList) -> dict[int, str]:
     """
     Return for each completed call whose tool said something for the model what is left in its place.
     """
-    told: dict[str, str] = {}
-    for message in messages.view():
-        for part in message.parts:
-            if isinstance(part, ToolCallPart) and part.tool_call_id in called and part.state == "result":
-                text = _text(part.model_output) if part.model_output is not None else ""
+    made: dict[str, list[ToolCallPart]] = {}
+    for part in _answered(messages.view()):
+        made.setdefault(part.tool_call_id, []).append(part)
+    told: dict[int, str] = {}
+    for id, numbers in calls.by_id.items():
+        # The last ones of an id are the same here and there; the first may have been left out of the prompt before.
+        for number, part in zip(reversed(numbers), reversed(made.get(id, ())), strict=False):
+            if number in gone and part.state == "result" and part.model_output is not None:
+                text = _text(part.model_output)
                 if text:
-                    told[part.tool_call_id] = f"{part.tool_name} result:\n{text}"
+                    told[number] = f"{part.tool_name} result:\n{text}"
     return told
 
 
