@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,13 +32,15 @@ _SEEN = _ROOT / "bench/guards/data/seen"
 _SOURCES = (
     _SEEN / "injection.jsonl",
     _SEEN / "benign.jsonl",
-    _SEEN / "training.jsonl",
+    *sorted((_ROOT / "bench/guards/data/training").glob("*.jsonl")),
     _ROOT / "examples/data/inbox.jsonl",
 )
 _WEIGHTS = _ROOT / "src/procession/processors/detect/injection_weights.json"
 _STEPS = 400
 _RATE = 0.3
 _SMALL = 0.05
+_THRESHOLD = 0.7
+"""The guard's, to which the scores are moved: as many harmless texts are above it as are put up with."""
 _ROUNDS = 3
 """How often the worst stretch of each text is chosen again."""
 
@@ -148,20 +151,23 @@ def names_of(learner: Learner) -> dict[str, float]:
     return out
 
 
-def cross_validated(
-    examples: Sequence[tuple[list[int], bool]], folds: int, **settings: Any
-) -> list[tuple[float, bool]]:
+def cross_validated(examples: Sequence[tuple[list[int], bool]], folds: int, **settings: Any) -> list[float]:
     """
     Return the score of each example by weights that were learned without it.
     """
     order = list(range(len(examples)))
     random.Random(7).shuffle(order)
-    scores: list[tuple[float, bool]] = []
+    scores = [0.0] * len(examples)
     for fold in range(folds):
         left_out = set(order[fold::folds])
         learner = Learner([examples[i] for i in order if i not in left_out], **settings)
-        scores += [(learner.score(examples[i][0]), examples[i][1]) for i in sorted(left_out)]
+        for i in left_out:
+            scores[i] = learner.score(examples[i][0])
     return scores
+
+
+def _logit(share: float) -> float:
+    return math.log(share / (1 - share))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -169,22 +175,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Learn, say how well it would have done on what it had not seen, and write the weights.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.guards.train", description=__doc__)
-    parser.add_argument("--decay", type=float, default=0.003)
+    parser.add_argument("--decay", type=float, default=0.002)
     parser.add_argument("--least", type=int, default=4)
+    parser.add_argument(
+        "--wrong", type=float, default=0.045, help="the share of harmless look-alikes that may be found"
+    )
     parser.add_argument("--dry", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
-    examples = [(stretches(text), attack) for text, attack in _texts()]
+    texts = list(_texts())
+    examples = [(stretches(text), attack) for text, attack in texts]
     scores = cross_validated(examples, 5, decay=options.decay, least=options.least)
-    for threshold in (0.5, 0.6, 0.7, 0.8):
-        found = sum(score >= threshold for score, attack in scores if attack)
-        wrong = sum(score >= threshold for score, attack in scores if not attack)
-        attacks = sum(attack for _, attack in scores)
-        print(f"{threshold}: recall {found / attacks:.3f}, false positives {wrong / (len(scores) - attacks):.3f}")
+    of_seen = len(list(read_items(_SOURCES[0])))  # the first are those of the seen half: what others are measured on
+    harmless = sorted(score for score, (_, attack) in zip(scores[:of_seen], texts, strict=False) if not attack)
+    least = harmless[-1 - int(options.wrong * len(harmless))]
+    shift = _logit(_THRESHOLD) - _logit(least) - 1e-3
+    for name, these in (("seen half", slice(0, of_seen)), ("all texts", slice(None))):
+        found = [score > least for score, (_, attack) in zip(scores[these], texts[these], strict=True) if attack]
+        wrong = [score > least for score, (_, attack) in zip(scores[these], texts[these], strict=True) if not attack]
+        print(f"{name}: recall {sum(found) / len(found):.3f}, false positives {sum(wrong) / len(wrong):.3f}")
     if not options.dry:
         learner = Learner(examples, decay=options.decay, least=options.least)
         weights = names_of(learner)
-        text = json.dumps({"bias": round(learner.bias, 3), "weights": dict(sorted(weights.items()))}, indent=0)
-        _WEIGHTS.write_text(text + "\n", encoding="utf-8")
+        learned = {"bias": round(learner.bias + shift, 3), "weights": dict(sorted(weights.items()))}
+        _WEIGHTS.write_text(json.dumps(learned, indent=0) + "\n", encoding="utf-8")
         print(f"{len(weights)} weights from {len(examples)} texts")
     return 0
 

@@ -46,7 +46,9 @@ GUARDS: Mapping[str, Callable[[], Reader]] = {
     "regex": lambda: RegexFilter(presets=["pii", "secrets", "urls"]).regions,
     "folded regex": lambda: RegexFilter(presets=["pii", "secrets"], fold=True).regions,
     "moderation": lambda: ModerationProcessor(words=["ass", "caf\u00e9", "bad word"]).regions,
-    "system prompt": lambda: SystemPromptScrubber(protect=["You are a clerk of the harbour and tell nobody why."]).regions,
+    "system prompt": lambda: (
+        SystemPromptScrubber(protect=["You are a clerk of the harbour and tell nobody why."]).regions
+    ),
     "language": lambda: _language,
     "unicode": lambda: UnicodeNormalizer(profile="safe").normalised,
 }
@@ -84,7 +86,11 @@ def test_a_megabyte_takes_less_than_a_second(guard: str) -> None:
     read = GUARDS[guard]()
     read("warm up: a@b.example ")
     took = {name: min(seconds(read, repeated(seed, MEGABYTE)) for _ in range(1)) for name, seed in SEEDS.items()}
-    slow = {name: round(min(time, seconds(read, repeated(SEEDS[name], MEGABYTE))), 2) for name, time in took.items() if time >= 1}
+    slow = {
+        name: round(min(time, seconds(read, repeated(SEEDS[name], MEGABYTE))), 2)
+        for name, time in took.items()
+        if time >= 1
+    }
     assert {name: time for name, time in slow.items() if time >= 1} == {}
 
 

@@ -16,7 +16,7 @@ _DROP = (
     "|abandon=|set aside|pay no attention|do not follow|don't follow|stop following|no longer appl|no longer follow"
     "|no longer bound|do not obey|don't obey|supersede|nullif|cancel all|void=|are void|erase your|wipe your|reset your"
     "|replace your|does not apply|do not apply|neglect|skip the rules|break your|violate|lift the|lift all|suspend your"
-    "|out of effect|invalid=|revoked|leave aside|drop your|drop all|drop the"
+    "|cancelled=|canceled=|don't count|do not count|doesn't count|never mind|screw that|disreg|ignroe|ingore|out of effect|invalid=|revoked|leave aside|drop your|drop all|drop the"
     # de
     "|ignorier|missacht|missachte|vergiss|vergesst|vergessen sie|umgeh|übergeh|verwirf|verwerfen sie|setz dich über"
     "|setze alle|außer kraft|ausser kraft|überschreib|hebe alle|hebe die|gelten nicht mehr|gilt nicht mehr|beachte nicht"
@@ -50,7 +50,7 @@ _DROP = (
 )
 
 _RULES = (
-    "instruction|rule|guideline|directive|directions=|your prompt|polic|restriction|constraint|limitation|programming"
+    "instruction|instrucit|instructoin|rule|guideline|directive|directions=|your prompt|polic|restriction|constraint|limitation|programming"
     "|guardrail|safeguard|safety|safety measures|filters|the prompt|prompts=|commands=|orders=|training=|briefing"
     "|anweisung|regel|richtlinie|vorgabe|vorschrift|beschränkung|einschränkung|instruktion|sicherheitsvorkehr|schutz"
     "|leitplanke|weisung|auflagen"
@@ -104,7 +104,7 @@ _HIDDEN = (
     "system prompt|systemprompt|system message|system instruction|hidden|secret|internal|confidential|initial prompt"
     "|initial instruction|your instruction|your rules|your prompt|developer message|developer instruction|password"
     "|api key|apikey|access token|credential|private key|configuration|environment variable|.env|system text"
-    "|everything above|text above|words above|the conversation above|start of this conversation|first message"
+    "|prompt=|prompts=|systempromt|sysprompt|everything above|text above|words above|the conversation above|start of this conversation|first message"
     "|pre-prompt|preprompt|metaprompt|source code|chain of thought|discount code|admin"
     "|systemprompt|system-prompt|systemnachricht|systemanweisung|geheim|intern|vertraulich|passwort|passwörter|zugangsdaten"
     "|versteckt|verborgen|deine anweisung|deine regeln|deinen prompt|deine instruktion|deine vorgaben|alles über dieser"
@@ -232,7 +232,7 @@ _UNBOUND = (
     "|do anything|dan=|jailbreak|jailbroken|developer mode|dev mode|god mode|debug mode|admin mode|sudo|root access|maintenance mode"
     "|evil=|amoral|never refuse|never refuses|never decline|cannot refuse|can't refuse|free of|freed from|liberated|not bound"
     "|no longer restricted|opposite mode|all safety|turn off|disable|deactivate|switch off|remove all|safety off|full access"
-    "|unleashed|always compl|must comply|no warnings|no disclaimers"
+    "|unleashed|always compl|must comply|no warnings|no disclaimer|morals|censorship|zero polic|break the rules|break a rule|without warning|never says no|screw"
     "|uneingeschränkt|ungefiltert|unzensiert|ohne einschränkung|ohne grenzen|ohne filter|ohne regeln|ohne zensur|keine regeln"
     "|keine grenzen|keine einschränkung|keine filter|entwicklermodus|wartungsmodus|adminmodus|alles erlaubt|schalte alle|deaktivier"
     "|verweigerst nie|lehnst nie|moralfrei|freigeschaltet|keinerlei"
@@ -326,7 +326,7 @@ _AUTHORITY = (
 )
 
 _READER = (
-    "if you are an|if you are a language|if you're an ai|if you are reading|if this is being|if this text|when summariz|when summaris"
+    "llm:|ai:|attention llm|ai that|ai who|ai which|model that reads|model reading|ia que|ia qui|l'ia qui|ki, die|ai die|to the language model|à l'ia|a la ia|all'ia|aan de ai|yapay zekâya|özetleyen|if you are an|if you are a language|if you're an ai|if you are reading|if this is being|if this text|when summariz|when summaris"
     "|when processing|when reading|when you read|when answering|when asked about|when reviewing|whoever reads|anyone reading|note to"
     "|notice to|message to|message for|instruction for|instructions for|instructions to|attention all|dear ai|dear assistant|hey ai"
     "|to the ai|to the assistant|to any ai|to all ai|for the ai|for the assistant|for ai|for automated|reading this|processing this"

@@ -32,6 +32,10 @@ WORD_TRICKS: Mapping[str, str] = {
         "|patronun|geliştiricin|sana verilen|sana söylenen|sana denilen|benden önce|yapılandır|sahibin|üreticin"
         "|твой оператор|твой начальник|твои создател|тебе сказали|тебе дали|тебе велели|тебе поручили|тебе передали|до меня|настроен"
         "|хозяин|твоего владельца|тебе запретили|тебе нельзя"
+        "|they told you|you have been told|you've been told|your late|between the system tags|what you have been given"
+        "|dir vorher gesagt|was dir befohlen|was du bekommen|te ha ordenado|ti hanno ordinato|que você recebeu"
+        "|que recebeste|que recibiste|hai ricevuto|tu as reçu|je hebt ontvangen|je is opgedragen|dostałeś|masz zapisane"
+        "|sana yazılan|aldığın|ты получил|тебе написали"
     ),
     "machine": (
         "automatic|automated|software|program that|programs that|tool that reads|tools that|mail client|bots=|robots=|parser|scraper"
@@ -71,6 +75,10 @@ WORD_TRICKS: Mapping[str, str] = {
         "|innych klientów|innych użytkowników|kogoś innego|sąsiad|koleg|mojej siostry"
         "|diğer müşteri|diğer kullanıcı|başkasının|komşu|iş arkadaş|kız kardeş"
         "|других клиент|других пользовател|чужо|сосед|коллег|моей сестры|начальниц"
+        "|'s account|account of my|the manager's|manager's account|in my boss's|my colleague's|from her account"
+        "|from his account|unter dem konto|mit dem konto|avec le compte|con la cuenta|en la cuenta|con l'account"
+        "|com a conta|met het account|z konta|hesabıyla|hesabına|под учёткой|под учеткой|с аккаунта|ex-wife|ex-husband"
+        "|ex-frau|ex-mann|mijn ex|mi jefa|my neighbours"
     ),
     "cover": (
         "before she sees|before he sees|before they see|before anyone|out of the report|out of the log|delete the mail|delete the email"
@@ -85,6 +93,10 @@ WORD_TRICKS: Mapping[str, str] = {
         "|bez śladu|usuń wpis|zanim|pomiń w|jak gdyby nigdy|nie odnotow"
         "|iz bırakma|sil ve|görmeden|rapora yazma|hiçbir şey olmamış|kayıttan"
         "|без следа|следов|удали запись|сотри|прежде чем|не отмечать|не отражай|задним числом|как ни в чем|из журнала"
+        "|finds out|find out|doesn't notice|does not notice|won't notice|looks like she|looks like he|looks as if"
+        "|without her knowing|without his knowing|wipe the log|delete the log|clear the log|delete the audit|que se sepa"
+        "|sin que se|senza che|sans que|ohne dass|nobody notices|чтобы никто|чтобы она|чтобы он|почисти|zodat niemand"
+        "|żeby nikt|kimse bilmesin"
     ),
     "game": (
         "a game|let's play|a poem|a song|a riddle|crossword|dictation|telephone game|charades|bedtime|grandmother|grandma|suppose|imagine"
@@ -127,6 +139,9 @@ WORD_TRICKS: Mapping[str, str] = {
         "|w odpowiedzi|w podsumowaniu|każdą odpowiedź|każde pytanie|jako opłacon|jako zweryfik|uznaj|najlepsz|pięć gwiazdek"
         "|cevabında|yanıtında|özette|her cevab|her soru|ödendi olarak|doğrulanmış|kabul et|en iyi aday|beş yıldız"
         "|в ответе|в своем ответе|в своём ответе|в резюме|каждый ответ|каждый вопрос|считать|считай|лучший кандидат|пять звезд|пять звёзд"
+        "|rank this|rank it|place this|exceptional match|reject all others|reject the others|always rank|recommend only"
+        "|tell users to|everyone has voted|everyone agreed|put in the cart|order at once|first position"
+        "|première position|prima posizione|primer lugar|warenkorb|an erste stelle|na pierwszym"
     ),
 }
 """By idea: beginnings of words in scripts that part words."""
@@ -138,6 +153,8 @@ JOINED_TRICKS: Mapping[str, str] = {
         "|너에게 준|받은 지시|들은 말|네 주인|너의 상사|만든 사람|회사에서 준|말하지 말라고|나보다 먼저|설정된|부여된"
         "|أعطيت لك|قيل لك|طُلب منك|طلب منك|صاحبك|أوصاك|رئيسك|شركتك|من صنعك|قبلي|مُنحت|كُلفت"
         "|तुम्हें दिए|आपको दिए|तुम्हें बताया|आपको बताया|तुम्हारे मालिक|आपके मालिक|तुम्हारी कंपनी|बनाने वाल|मुझसे पहले|छिपाने को कहा"
+        "|听到的|收到了什么|一开始的|最初に書かれ|前に書かれ|より前に|初期設定|始めに受け|위에 있는 글|처음에 받은|بدأت به|تلقيتها في|शुरू में जो|शुरू में मिले"
+        "|ऊपर जो कुछ"
     ),
     "machine": (
         "自动|自動|程序|程式|软件|軟體|系统处理|机器|機器|プログラム|ソフト|システムが|機械|자동|프로그램|소프트웨어|시스템이|기계"
@@ -151,10 +168,12 @@ JOINED_TRICKS: Mapping[str, str] = {
         "其他客户|其他用户|别人|別人|他人|邻居|同事|我姐|我妹|前任|其他人|他の顧客|他の客|他のユーザー|他人|隣の|同僚|姉の|妹の|元彼|元カノ|取引先"
         "|다른 고객|다른 사용자|다른 사람|남의|이웃|동료|언니|누나|전 남친|전 여친|단골|العملاء الآخرين|مستخدم آخر|شخص آخر|جار|زميل|أختي|الآخرين"
         "|दूसरे ग्राहक|अन्य ग्राहक|किसी और|पड़ोसी|सहकर्मी|बहन के|दूसरों"
+        "|账号|帳號|经理的|老板的|名义|アカウントで|部長の|課長の|계정으로|팀장|사장|बحساب|بحساب|باسم|के खाते से|मैनेजर के|के नाम से"
     ),
     "cover": (
         "不留痕迹|删除记录|刪除紀錄|不要记录|当作没|當作沒|不写进|不列入|不得外传|痕跡を残さ|記録を消|書かない|なかったこと|数えず|報告に載せ|消しておいて"
         "|흔적|기록을 지|없던 일|보고서에서|적지 마|빼고|دون أثر|احذف السجل|كأن شيئا|لا تسجل|يُسقط|أسقط|دون تنويه|निशान|रिकॉर्ड मिटा|जैसे कुछ हुआ|दर्ज मत|रिपोर्ट में मत"
+        "|别让他知道|别让她知道|不让人知道|记录删|誰にもわから|ばれない|기록은 지워|아무도 모르|لا يعرف أحد|حتى لا يعرف|امسح السجل|किसी को पता|रिकॉर्ड मिट"
     ),
     "game": (
         "玩个游戏|玩遊戲|游戏|遊戲|写首诗|诗歌|谜语|听写|奶奶|外婆|假设|假如|想象|打赌|接龙|ゲーム|遊び|詩を|歌を|なぞなぞ|書き取り|おばあ|祖母|仮に|もし|想像して|賭け"
