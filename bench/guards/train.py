@@ -22,7 +22,7 @@ import numpy as np
 from bench.guards.items import read_items
 from procession.messages.text.decode import views
 from procession.processors.detect.injection import HIDDEN, InjectionRules
-from procession.processors.detect.injection_ideas import features_of, ideas
+from procession.processors.detect.injection_ideas import features_of, ideas, likelihood
 from procession.processors.detect.injection_offline import flags_of
 
 __all__ = ["main"]
@@ -123,8 +123,8 @@ class Learner:
         """
         Return how likely a text is an attack.
         """
-        best = max(float(self.row(bits) @ self.weights) for bits in set(bags)) if bags else 0.0
-        return float(1 / (1 + np.exp(-(best + self.bias))))
+        best = max(float(self.row(bits) @ self.weights) for bits in set(bags))
+        return likelihood(best + self.bias, len(bags))
 
 
 def _on(bits: int) -> Iterator[int]:
@@ -175,11 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Learn, say how well it would have done on what it had not seen, and write the weights.
     """
     parser = argparse.ArgumentParser(prog="python -m bench.guards.train", description=__doc__)
-    parser.add_argument("--decay", type=float, default=0.002)
+    parser.add_argument("--decay", type=float, default=0.001)
     parser.add_argument("--least", type=int, default=4)
-    parser.add_argument(
-        "--wrong", type=float, default=0.045, help="the share of harmless look-alikes that may be found"
-    )
+    parser.add_argument("--wrong", type=float, default=0.04, help="the share of harmless look-alikes that may be found")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
     texts = list(_texts())

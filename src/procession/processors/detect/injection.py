@@ -23,7 +23,7 @@ from procession.processors.detect.injection_rules import INJECTION_RULES
 from procession.processors.detect.injection_scripts import OTHER_SCRIPTS
 from procession.processors.detect.long_texts import in_pieces
 
-__all__ = ["HIDDEN", "INJECTION_TYPES", "InjectionRules"]
+__all__ = ["HIDDEN", "INJECTION_TYPES", "InjectionRules", "group_of"]
 
 INJECTION_TYPES = (
     "injection", "jailbreak", "tool-exfiltration", "data-exfiltration", "system-override", "role-manipulation",
@@ -89,7 +89,10 @@ _GROUPS = (
 
 
 @lru_cache(maxsize=512)
-def _group(rule: str) -> str:
+def group_of(rule: str) -> str:
+    """
+    Return the group of a rule: rules of one group say the same thing.
+    """
     return next((group for prefix, group in _GROUPS if rule.startswith(prefix)), rule)
 
 
@@ -156,7 +159,7 @@ def _verdict(signs: Iterable[tuple[Span, View]]) -> Verdict:
     undone: set[str] = set()
     for span, view in signs:
         spans.append(span)
-        group = _group(span.rule)
+        group = group_of(span.rule)
         if group not in best or span.score > best[group].score:
             best[group] = span
         if span.score >= _STRONG:

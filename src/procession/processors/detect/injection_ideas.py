@@ -22,12 +22,14 @@ from procession.processors.detect.ideas_latin import LATIN_IDEAS
 from procession.processors.detect.ideas_scripts import CYRILLIC_IDEAS, JOINED_IDEAS
 from procession.processors.detect.ideas_tricks import JOINED_TRICKS, WORD_TRICKS
 
-__all__ = ["FLAGS", "IdeaScore", "features_of", "ideas", "score_of"]
+__all__ = ["FLAGS", "RULES", "IdeaScore", "features_of", "ideas", "likelihood", "score_of"]
 
 _CELL = 6
 """A text is divided into cells of two to the power of so many characters; ideas in two that touch are close."""
 _WINDOW = 5
 """Cells that are judged together."""
+_CAUTION = 0.7
+"""How much is taken off for each time that a text has e times as many stretches."""
 _SIGNS: Mapping[str, str] = {
     "address": r"https?:|www\.|[\w.]@[\w-]+\.[a-z]|\bmailto:",
     "markup": r"<!--|-->|display: ?none|font-size: ?0|color: ?(?:white|#fff)|\bhidden\b|!\[|<(?:div|span|p|style)\b",
@@ -38,8 +40,10 @@ _SIGNS: Mapping[str, str] = {
     "call": r"\b[a-z]+_[a-z_]+\b|\w\(\)|\w\(['\"]",
     "code": r"[{};]|=>|\bdef \b|\bimport \b|::",
 }
-FLAGS = ("hidden-text", "a-rule", "sure-rule")
-"""What is known of a text besides what it says: that it had to be decoded, and that rules find signs in it."""
+RULES = ("override", "reveal", "addressed", "role", "unbound", "mode", "secrecy", "send", "template", "call-function")
+"""Groups of rules that count by themselves."""
+FLAGS = ("hidden-text", "a-rule", "sure-rule", *(f"rule-{group}" for group in RULES))
+"""What is known of a text besides what it says: that it had to be decoded, and which rules find signs in it."""
 
 
 @lru_cache(maxsize=1)
@@ -97,16 +101,27 @@ def _pairs(present: int) -> int:
 
 class IdeaScore:
     """
-    How likely a text is an attack by its ideas, where, and what says so.
+    How much the worst stretch of a text speaks for an attack, where it is, what says so, and of how many stretches.
     """
 
-    __slots__ = ("end", "score", "signs", "start")
+    __slots__ = ("end", "signs", "start", "stretches", "weight")
 
-    def __init__(self, score: float, start: int, end: int, signs: Sequence[str]) -> None:
-        self.score = score
+    def __init__(self, weight: float, start: int, end: int, signs: Sequence[str], stretches: int) -> None:
+        self.weight = weight
         self.start = start
         self.end = end
         self.signs = signs
+        self.stretches = stretches
+
+
+def likelihood(weight: float, stretches: int) -> float:
+    """
+    Return how likely a text is an attack whose worst stretch of so many has *weight*.
+
+    The more stretches there are, the more of them look like something by chance.
+    """
+    total = weight - _CAUTION * math.log(max(1, stretches))
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 def score_of(text: str, *, flags: Iterable[str] = ()) -> IdeaScore:
@@ -116,14 +131,16 @@ def score_of(text: str, *, flags: Iterable[str] = ()) -> IdeaScore:
     weights = _weights()
     best: tuple[float, int, int, int] = (-math.inf, 0, len(text), 0)
     known: dict[int, float] = {}
+    count = 0
     for start, end, bits in features_of(text, flags=flags):
+        count += 1
         total = known.get(bits)
         if total is None:
             total = known[bits] = weights.sum(bits)
         if total > best[0]:
             best = (total, start, end, bits)
     total, start, end, bits = best
-    return IdeaScore(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))), start, end, weights.strongest(bits))
+    return IdeaScore(total, start, end, weights.strongest(bits), count)
 
 
 class _Weights:

@@ -11,8 +11,8 @@ from procession.messages.text.decode import views
 from procession.messages.text.patterns import Rule
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
-from procession.processors.detect.injection import HIDDEN, INJECTION_TYPES, InjectionRules
-from procession.processors.detect.injection_ideas import IdeaScore, score_of
+from procession.processors.detect.injection import HIDDEN, INJECTION_TYPES, InjectionRules, group_of
+from procession.processors.detect.injection_ideas import RULES, likelihood, score_of
 from procession.processors.detect.long_texts import in_pieces
 
 __all__ = ["OfflineInjection", "flags_of"]
@@ -63,12 +63,12 @@ class OfflineInjection:
         seen = list(views(text))
         by_rules = self._rules.judge(text, seen)
         sure = flags_of(by_rules)
-        best, where = IdeaScore(0.0, 0, 0, ()), seen[0]
-        for view in seen:
-            found = score_of(view.text, flags=[*sure, "hidden-text"] if HIDDEN.intersection(view.made) else sure)
-            if found.score > best.score:
-                best, where = found, view
-        score = round(best.score, 3)
+        found = [
+            score_of(view.text, flags=[*sure, "hidden-text"] if HIDDEN.intersection(view.made) else sure)
+            for view in seen
+        ]
+        best, where = max(zip(found, seen, strict=True), key=lambda one: one[0].weight)
+        score = round(likelihood(best.weight, sum(one.stretches for one in found)), 3)
         if score < _WORTH_TELLING or not text:
             return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
         kinds = [kind for kind in (*by_rules.scores, *_kinds(best.signs)) if kind in self._types]
@@ -85,7 +85,10 @@ def flags_of(by_rules: Verdict) -> list[str]:
     Return what the rules say of a text as flags for the ideas.
     """
     flags = ["a-rule"] if by_rules.score >= _SOME else []
-    return [*flags, "sure-rule"] if by_rules.score >= _SURE else flags
+    if by_rules.score >= _SURE:
+        flags.append("sure-rule")
+    groups = {group_of(span.rule) for span in by_rules.spans if span.score >= _SOME}
+    return [*flags, *(f"rule-{group}" for group in RULES if group in groups)]
 
 
 def _kinds(signs: Sequence[str]) -> list[str]:
