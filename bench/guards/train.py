@@ -166,6 +166,10 @@ def cross_validated(examples: Sequence[tuple[list[int], bool]], folds: int, **se
     return scores
 
 
+def _count(file: Path) -> int:
+    return sum(1 for _ in read_items(file))
+
+
 def _logit(share: float) -> float:
     return math.log(share / (1 - share))
 
@@ -183,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = list(_texts())
     examples = [(stretches(text), attack) for text, attack in texts]
     scores = cross_validated(examples, 5, decay=options.decay, least=options.least)
-    of_seen = len(list(read_items(_SOURCES[0])))  # the first are those of the seen half: what others are measured on
+    of_seen = _count(_SOURCES[0])  # the first are those of the seen half: what others are measured on
     harmless = sorted(score for score, (_, attack) in zip(scores[:of_seen], texts, strict=False) if not attack)
     least = harmless[-1 - int(options.wrong * len(harmless))]
     shift = _logit(_THRESHOLD) - _logit(least) - 1e-3
@@ -192,7 +196,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wrong = [score > least for score, (_, attack) in zip(scores[these], texts[these], strict=True) if not attack]
         print(f"{name}: recall {sum(found) / len(found):.3f}, false positives {sum(wrong) / len(wrong):.3f}")
     if not options.dry:
-        learner = Learner(examples, decay=options.decay, least=options.least)
+        whole_mails = examples[-_count(_SOURCES[-1]) :]
+        learner = Learner([*examples, *whole_mails * 2], decay=options.decay, least=options.least)
         weights = names_of(learner)
         learned = {"bias": round(learner.bias + shift, 3), "weights": dict(sorted(weights.items()))}
         _WEIGHTS.write_text(json.dumps(learned, indent=0) + "\n", encoding="utf-8")

@@ -114,7 +114,7 @@ def test_what_is_installed() -> None:
     assert project["build-system"]["build-backend"] == "hatchling.build"
     assert "hooks" not in project["tool"].get("hatch", {}).get("build", {})
     kinds = {file.suffix for file in (root / "src").rglob("*") if file.is_file() and "__pycache__" not in file.parts}
-    assert kinds == {".py", ".typed"}
+    assert kinds == {".py", ".typed", ".json"}
 
 
 def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

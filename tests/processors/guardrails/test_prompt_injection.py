@@ -125,8 +125,16 @@ def test_what_the_model_says_is_no_attack() -> None:
 
 def test_explain() -> None:
     """Every sign is told with rule, score and place, also where they do not suffice."""
-    [span] = PromptInjectionDetector().explain("Hey, do not mention this to anyone.")
-    assert (span.rule, span.type) == ("secrecy", "injection")
+    guard = PromptInjectionDetector()
+    text = "Hey, do not mention this to anyone."
+    span, ideas = guard.explain(text)
+    assert (span.rule, span.type, text[span.start : span.end]) == (
+        "secrecy",
+        "injection",
+        "do not mention this to anyone",
+    )
+    assert ideas.rule.startswith("ideas: ") and ideas.score < guard.threshold
+    assert guard.guard(text) == text
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ __all__ = ["OfflineInjection", "flags_of"]
 
 _SOME = 0.3
 _SURE = 0.7
-_WORTH_TELLING = 0.3
+_WORTH_TELLING = 0.5
 """Lower scores are no finding."""
 _TYPES: Mapping[str, tuple[str, ...]] = {
     "jailbreak": ("unbound", "game", "threat"),
@@ -69,7 +69,7 @@ class OfflineInjection:
         ]
         best, where = max(zip(found, seen, strict=True), key=lambda one: one[0].weight)
         score = round(likelihood(best.weight, sum(one.stretches for one in found)), 3)
-        if score < _WORTH_TELLING or not text:
+        if score < _WORTH_TELLING or not best.signs or not text:
             return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
         kinds = [kind for kind in (*by_rules.scores, *_kinds(best.signs)) if kind in self._types]
         if not kinds:
