@@ -11,7 +11,7 @@ ARGS :=
 bin := .venv/bin
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test wire slow pictures services check lint types bench examples clean
+.PHONY: help install demo test wire slow pictures services bounded figures check lint types bench examples clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -40,6 +40,12 @@ pictures: .venv/installed-test ## the drawings, read by Graphviz (apt-get instal
 
 services: .venv/installed-dev ## the tests with a server beside Python: Redis (apt-get install redis-server)
 	$(bin)/python -m pytest tests/storage -m service $(ARGS)
+
+bounded: .venv/installed-dev ## the guards over texts of a megabyte, by processor time
+	$(bin)/python -m pytest tests/processors/test_bounded_time.py -m slow $(ARGS)
+
+figures: .venv/installed-dev ## the guards over the labelled corpora, against the table in docs/builtins/figures.md
+	$(bin)/python -m bench.guards.table --check
 
 check: .venv/installed-mock lint types test ## lint, both type checkers, import contracts, tests: what CI runs
 
