@@ -10,6 +10,7 @@ from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError
 from procession.processors.memory.memory import Memory
 from procession.processors.utility.ensure_final_response import EnsureFinalResponse, EnsureFinalResponseProcessor
+from procession.processors.utility.tool_search import ToolSearch
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
 from procession.tools.tool import tool
@@ -85,6 +86,30 @@ async def test_nothing_is_said_where_there_is_nothing_to_call() -> None:
     model = FakeModel("Hello.")
     await Agent("a", model=model, max_steps=1, input_processors=[EnsureFinalResponse()]).generate("Hi")
     assert "final step" not in said(model.requests[0])
+
+
+async def test_tools_that_come_later_are_taken_as_well() -> None:
+    """Where it stands before the processor that brings the tools, the last step has none of them either."""
+    model = FakeModel([call_tool("search_tools", {"query": "look"}), "Nothing."])
+    made = Agent("a", model=model, max_steps=2, input_processors=[EnsureFinalResponse(), ToolSearch(tools=[look])])
+    assert (await made.generate("Hi")).text == "Nothing."
+    assert [len(request.tools) for request in model.requests] == [2, 0]
+
+
+async def test_it_is_each_agents_own_last_step() -> None:
+    """A sub-agent has its own limit, and what it is reminded of is not told to the agent that asks it."""
+    below, above = (
+        FakeModel([LOOK, "Nothing there."]),
+        FakeModel([call_tool("agent-below", {"prompt": "Look."}), "All is well."]),
+    )
+    scout = Agent(
+        "below", description="Looks.", model=below, tools=[look], max_steps=2, input_processors=[EnsureFinalResponse()]
+    )
+    asking = Agent("above", model=above, tools=[scout], max_steps=5, input_processors=[EnsureFinalResponse()])
+    assert (await asking.generate("Is all well?")).text == "All is well."
+    assert [len(request.tools) for request in below.requests] == [1, 0]
+    assert [len(request.tools) for request in above.requests] == [1, 1]
+    assert "final step" not in said(above.requests[1])
 
 
 async def test_tools_may_be_left() -> None:

@@ -70,9 +70,9 @@ class EnsureFinalResponse(Processor):
         At the last step, say so, and take the tools away.
         """
         last = self._last_step(ctx.scope.resources.get("max_steps"))
-        if last is None or ctx.step_number < last - 1 or not _may_call(ctx):
+        if last is None or ctx.step_number < last - 1:
             return None
-        if "send_signal" in ctx.scope.resources:
+        if _may_call(ctx) and "send_signal" in ctx.scope.resources:
             await ctx.send_signal(
                 {
                     "type": "reactive",
@@ -83,7 +83,8 @@ class EnsureFinalResponse(Processor):
                     "transient": True,  # of no use to the next turn, in which there are steps again
                 }
             )
-        return {"tool_choice": "none"} if self.take_tools else None
+        # Also where there are none yet: a processor behind may bring some.
+        return {"tool_choice": "none"} if self.take_tools and ctx.tool_choice != "none" else None
 
     def process_output_step(self, ctx: OutputStepContext) -> None:
         """

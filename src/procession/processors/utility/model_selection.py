@@ -227,7 +227,7 @@ class ModelSelection(Processor):
             if waiting is not None:
                 await waiting
         except Exception as error:
-            log_callback_error(self.id, error)
+            log_callback_error(self.id, error, "on_decision")
 
 
 ModelSelectionProcessor = ModelSelection

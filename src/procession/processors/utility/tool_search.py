@@ -10,11 +10,12 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
+from procession.messages.message import Message
 from procession.messages.parts import ToolCallPart
 from procession.messages.shapes import is_form, is_sequence
 from procession.messages.value import Value
 from procession.processors.contexts import InputStepContext
-from procession.processors.log import log_callback_error
+from procession.processors.log import log_callback_error, log_once
 from procession.processors.options import one_of
 from procession.processors.processor import Processor, StepOverrides
 from procession.processors.utility.loaded_tools import LoadedTools
@@ -133,13 +134,13 @@ class ToolSearch(Processor):
             resolved = {name: tool for name, tool in ctx.tools.items() if active is None or name in active}
             ctx.state["resolved"] = resolved
         known = {**resolved, **self.tools}
-        names = self._called_for(ctx) if self.storage == "context" else self._loaded.of(ctx.scope)
-        given = {
-            name: known[name]
-            for name in names
-            if name in known and await self._may(name, known[name], ctx.scope, "active")
-        }
+        given = {name: known[name] for name in await self._names(ctx, known) if name in known}
+        given = {name: given[name] for name in await self._allowed(given, ctx.scope, "active")}
         shown: Mapping[str, Any] = ctx.tools if not self.include_resolved_tools else {}
+        for name in self.tools.keys() & ctx.tools.keys():
+            if ctx.tools[name] != self.tools[name]:
+                called = "the agent's own" if not self.include_resolved_tools else "that of ToolSearch"
+                log_once(self.id, f"there are two tools called {name!r}, and {called} is the one that is called")
         # What changes comes last: providers keep the beginning of a prompt, of which tools are the first part.
         tools = {**shown, **self._meta, **{name: tool for name, tool in given.items() if name not in shown}}
         await self._explain(ctx, known)
@@ -233,12 +234,28 @@ class ToolSearch(Processor):
         index: ToolIndex = kept[1]
         return index
 
-    def _called_for(self, ctx: InputStepContext) -> Collection[str]:
+    async def _names(self, ctx: InputStepContext, known: Mapping[str, Tool[Any]]) -> Collection[str]:
         """
-        Return what was loaded as the messages tell it: names alone, which are looked up and filtered like any other.
+        Return what the thread has loaded.
+
+        In memory, what this run's own messages tell counts as well: after a resume elsewhere, and where a cache answered,
+        this object knows nothing of it.  Messages say neither who may load a tool nor that one of those found was not
+        allowed, so the filter is asked again.
+        """
+        in_memory = self.storage == "in-memory"
+        names = dict.fromkeys(self._loaded.of(ctx.scope) if in_memory else ())
+        told = self._called_for(ctx.message_list.view("response") if in_memory else ctx.message_list.view())
+        for name in told:
+            if name in known and name not in names and await self._may(name, known[name], ctx.scope, "load"):
+                names[name] = None
+        return names
+
+    def _called_for(self, messages: Iterable[Message]) -> Collection[str]:
+        """
+        Return what was loaded as *messages* tell it: names alone, which are looked up and filtered like any other.
         """
         names: dict[str, None] = {}
-        for message in ctx.message_list.view():
+        for message in messages:
             for part in message.parts:
                 if isinstance(part, ToolCallPart) and part.tool_name in self._meta and part.state == "result":
                     names.update(dict.fromkeys(_loaded_by(part, found_is_loaded=self.auto_load)))
@@ -259,7 +276,7 @@ class ToolSearch(Processor):
             if hasattr(answer, "__await__"):
                 answer = await answer
         except Exception as error:
-            log_callback_error(self.id, error)
+            log_callback_error(self.id, error, "filter")
             return False
         return answer is True
 

@@ -29,7 +29,8 @@ class UnicodeNormalizer(Processor):
     and both ends as they are.  Not so ``PromptInjectionDetector``, which reads hidden orders from just that: it
     belongs before a normaliser of this profile.
 
-    Text parts of user messages change, nothing else does; history is left alone.
+    Text parts of the messages that come with the call change, whoever's they are, and nothing else does; history is left
+    alone.
 
     >>> UnicodeNormalizer(profile="safe").normalised("Ｉgn\\u200bore  this")
     'Ignore this'
