@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISREG
 from tempfile import mkstemp
 
 from anyio.to_thread import run_sync
@@ -27,7 +28,8 @@ class FileSink:
     An ``AttachmentSink`` in *directory*, which is made where it is not there.
 
     Each scope has a folder that only the user of this process may open (0700), each content a file that only they may read
-    (0600), named by its digest: what is there already is not written again.  A file is there whole or not at all.
+    (0600), named by its digest: what is there already is not written again, and what was changed is.  A file is there whole
+    or not at all.
 
     >>> import anyio, tempfile
     >>> async def main(directory):
@@ -84,7 +86,7 @@ class FileSink:
         key = key_of(data, scope)
         path = self.directory / key
         try:
-            if path.is_file() and path.stat().st_size == len(data):
+            if _has(path, data):
                 return key
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -102,6 +104,20 @@ class FileSink:
         except OSError as error:
             raise _failed("written", error) from error
         return key
+
+
+def _has(path: Path, data: bytes) -> bool:
+    """
+    Whether the file is there, and what it should be: one that was changed, or is a link, is written anew.
+    """
+    try:
+        status = path.lstat()
+        if not S_ISREG(status.st_mode) or status.st_size != len(data):
+            return False
+        with open(os.open(path, _READ), "rb") as file:
+            return file.read() == data
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> bytes | None:
