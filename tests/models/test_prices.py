@@ -88,15 +88,18 @@ def test_own_prices_beside_the_listed_ones() -> None:
 
 
 def test_the_listed_prices_say_when_and_where_from() -> None:
-    """The list that comes with the package names its day and its sources, and is read as it is written."""
+    """The list that comes with the package names its day, and for each model the provider's own page; it is read as it is written."""
     data = json.loads((Path(PriceTable.read.__func__.__globals__["_LIST"])).read_text("utf-8"))  # type: ignore[attr-defined]
     assert data["as_of"] == PriceTable.listed().as_of == "2026-11-30"
-    assert {name.split("/")[0] for name in data["models"]} == set(data["sources"])
+    pages = {"anthropic": "https://platform.claude.com/docs/", "openai": "https://developers.openai.com/api/docs/"}
+    assert set(data["models"]) == set(data["sources"])
+    assert all(page.startswith(pages[name.split("/")[0]]) for name, page in data["sources"].items())
     assert set(PriceTable.listed().models) == set(data["models"])
     for name in data["models"]:
         price = PriceTable.listed().price(name)
         assert price is not None
-        assert 0 < (price.cached_input or 0) < price.input < price.output
+        assert 0 < price.input < price.output
+        assert price.cached_input is None or 0 < price.cached_input < price.input
         if price.long is not None:
             assert price.above > 0
             assert price.long.input > price.input
@@ -136,6 +139,14 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         {"input": 1, "output": None},
         {"input": 1, "output": 1, "long": {"input": 2, "output": 2}},
         {"input": 1, "output": 1, "long": {"above": 10, "input": 2}},
+        {"input": 1, "output": 1, "long": {"above": True, "input": 2, "output": 2}},
+        {"input": 1, "output": 1, "long": {"above": -1, "input": 2, "output": 2}},
+        {
+            "input": 1,
+            "output": 1,
+            "long": {"above": 9, "input": 2, "output": 2, "long": {"above": 1, "input": 1, "output": 1}},
+        },
+        {"input": "1e999999", "output": 1},
     ],
 )
 def test_a_price_that_is_none_is_refused(price: Any) -> None:

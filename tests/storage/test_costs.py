@@ -249,3 +249,13 @@ def test_two_processes_stay_within_a_limit(tmp_path: Path) -> None:
             return await costs.balance("a")
 
     assert anyio.run(stands) == CostBalance(spent=500)
+
+
+async def test_entries_may_be_kept_for_ever(tmp_path: Path, clock: Clock) -> None:
+    """A store that forgets nothing sweeps reservations alone."""
+    async with SQLiteCosts(tmp_path / "costs.db", kept=float("inf"), clock=clock) as forever:
+        for costs in (forever, InMemoryCosts(kept=float("inf"), clock=clock)):
+            await costs.book("a", [CostEntry(id="1", amount=5)], reserve=hold("r", 1, 10))
+        clock.now += 4000 * DAY
+        await forever.book("a", [CostEntry(id="2", amount=7)])
+        assert await forever.balance("a") == CostBalance(spent=12)

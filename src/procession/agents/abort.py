@@ -140,7 +140,7 @@ def _drop_answer(state: LoopState) -> None:
         step.text = ""
     for message_id in (*state.sealed, state.response_id):
         state.messages.restore_response(message_id, None)
-    state.scope.marks.clear()
+    state.scope.marks[:] = [mark for mark in state.scope.marks if mark.always]
     structlog.get_logger("procession.agents").warning(
         "an aborted run's process_output_result took too long: nothing is kept", run_id=state.scope.run_id
     )

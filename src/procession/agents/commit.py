@@ -15,12 +15,21 @@ async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
     """
     Let every mark save, or not, in the order in which the marks were left; each once.
 
-    Raises what the first store raised that failed; what callbacks left to be awaited is awaited all the same.
+    Raises what the first store raised that failed: after it nothing is saved but what always is.  What callbacks left to be
+    awaited is awaited all the same.
     """
     marks, scope.marks = scope.marks, []
+    failure: Exception | None = None
     try:
         for mark in marks:
-            await mark.commit(outcome)
+            if failure is not None and not mark.always:
+                continue
+            try:
+                await mark.commit(outcome)
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
     finally:
         await scope.settle()
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
+import anyio
+
 from procession.errors import ProcessorError
 from procession.models.prices.price import units_of
 from procession.models.prices.table import PriceTable
 from procession.processors.log import log_skipped
+from procession.processors.violation import Violation
 from procession.steps.scope import Outcome, RequestScope
 from procession.steps.spending import ModelCall
 from procession.storage.costs import CostBalance, CostEntry, CostStore, Reservation
@@ -32,6 +35,7 @@ class _Guard(Protocol):
     store: CostStore
     prices: PriceTable
     refuses_unknown: bool
+    timeout: float | None
 
     def account(self, scope: RequestScope) -> str | None:
         """Under which name the request is in the store, or ``None`` where it does not say whose it is."""
@@ -42,6 +46,9 @@ class CostAccount:
     """
     The account of one request, as one guard keeps it.
     """
+
+    always = True
+    """What a run has cost is booked, whatever becomes of its answer."""
 
     __slots__ = ("_entries", "_guard", "_held_since", "_scope", "_seen", "reservation", "unknown")
 
@@ -122,20 +129,26 @@ class CostAccount:
         """
         Book the rest, now that the request has ended, and give back what is held.
 
-        Raises ``ProcessorError`` where the store fails, and where a model was asked whose price is not known.
+        Raises ``ProcessorError`` where the store fails, and where a model was asked whose price is not known; a guard that
+        is left out where it fails notes it among the violations.
         """
         self.price()
         if not (self._entries or self.reservation) or self._guard.account(self._scope) is None:
             return
         try:
-            await self.settle()
+            with anyio.fail_after(self._guard.timeout):
+                await self.settle()
         except Exception as error:
             if self._guard.on_error == "skip":
                 log_skipped(self._guard.id, "commit", error)
                 return
             raise self._error(f"could not book what the run has cost: {type(error).__name__}") from error
         if self.unknown and self._guard.refuses_unknown and outcome in ("completed", "model_failed"):
-            raise self._error(f"knows no price of {', '.join(self.unknown)}: what the run has cost is not known")
+            what = f"knows no price of {', '.join(self.unknown)}: what the run has cost is not known"
+            if self._guard.on_error == "stop":
+                raise self._error(what)
+            found = Violation(self._guard.id, f"Cost control {what}", {"models": list(self.unknown)}, "error", "commit")
+            self._scope.violations.append(found)
 
     def _error(self, what: str) -> ProcessorError:
         return ProcessorError(f"processor {self._guard.id!r} {what}", processor_id=self._guard.id, hook="commit")

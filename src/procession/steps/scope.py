@@ -38,8 +38,15 @@ Emit = Callable[[Chunk], Awaitable[None] | None]
 
 class SaveMark(Protocol):
     """
-    Something to be saved once the outcome is known (D34): memory's messages, a cache entry.
+    Something to be saved once the outcome is known (D34), such as memory's messages.
     """
+
+    @property
+    def always(self) -> bool:
+        """
+        Whether it is of what the run has done, and not of what it said: then it is saved whatever becomes of the rest.
+        """
+        ...
 
     async def commit(self, outcome: Outcome) -> None:
         """

@@ -78,7 +78,7 @@ class InMemoryCacheStore:
             self._forget(key)
             now = self._clock()
             size = len(key) + len(value)
-            if ttl <= 0 or size > self._max_bytes:
+            if not now + ttl > now or size > self._max_bytes:
                 return
             self._kept[key] = (now + ttl, value)
             self._bytes += size

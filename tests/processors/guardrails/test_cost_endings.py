@@ -13,13 +13,16 @@ from pydantic import BaseModel
 from tests.processors.guardrails.cost_kit import CALL, PRICES, RESOURCE, agent, for_user, guard, look, spent
 
 from procession.agents.agent import Agent
+from procession.errors import ProcessorError, StoreError
 from procession.messages.chunks import Chunk, ResponseMetadata, TextDelta, TextStart
 from procession.models.model import ModelRequest
 from procession.models.structured_output import StructuredOutput
 from procession.processors.cache.response_cache import ResponseCache
-from procession.processors.contexts import OutputStreamContext
+from procession.processors.contexts import OutputResultContext, OutputStreamContext
 from procession.processors.guardrails.cost_guard import CostGuard
 from procession.processors.processor import Processor
+from procession.runtime.runtime import Runtime
+from procession.steps.abort import AbortSignal
 from procession.storage.costs import CostBalance
 from procession.storage.memory_cache import InMemoryCacheStore
 from procession.storage.memory_costs import InMemoryCosts
@@ -210,3 +213,77 @@ def test_a_task_that_asyncio_cancels(tmp_path: Path) -> None:
     stands = asyncio.run(main())
     assert 0 < stands.spent == stands.estimated
     assert stands.reserved == 0
+
+
+async def test_an_aborted_run_whose_answer_is_dropped_is_booked() -> None:
+    """Whoever aborts while the whole answer is looked at, for too long, keeps nothing of it and has paid all the same."""
+    store, signal = InMemoryCosts(), AbortSignal()
+
+    class Stuck(Processor):
+        id = "stuck"
+
+        async def process_output_result(self, ctx: OutputResultContext) -> None:
+            signal.abort()
+            await anyio.sleep_forever()
+
+    made = agent(FakeModel("Hi."), guard(store, reserve=1), output_processors=[Stuck()], runtime=Runtime(grace=0.01))
+    result = await made.generate("Hi", abort_signal=signal, **for_user())
+    assert (result.status, result.text) == ("aborted", "")
+    assert await spent(store) == CostBalance(spent=CALL)
+
+
+class Failing(InMemoryCosts):
+    """A store that does what is said once it is."""
+
+    instead: Any = None
+
+    async def book(self, account: str, *args: Any, **options: Any) -> CostBalance:
+        """Book, unless something else is to happen."""
+        if self.instead is not None:
+            await self.instead()
+        return await super().book(account, *args, **options)
+
+
+class Breaks(Processor):
+    """Breaks a store once the run is all but over."""
+
+    id = "breaks"
+
+    def __init__(self, store: Failing, instead: Any) -> None:
+        super().__init__()
+        self.store, self.instead = store, instead
+
+    def process_output_result(self, ctx: OutputResultContext) -> None:
+        """Break it."""
+        self.store.instead = self.instead
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_a_store_that_fails_at_the_end_keeps_no_other_from_booking(first: bool) -> None:
+    """Of two stores one fails when the run has ended: the run fails, and the other one has what it cost."""
+
+    async def fails() -> None:
+        raise StoreError("gone")
+
+    broken, store = Failing(), InMemoryCosts()
+    guards = [guard(broken, id="one"), guard(store, id="two")]
+    made = agent(FakeModel("Hi."), *(guards if first else guards[::-1]), output_processors=[Breaks(broken, fails)])
+    with pytest.raises(ProcessorError, match="'one' could not book what the run has cost: StoreError"):
+        await made.generate("Hi", **for_user())
+    assert (await spent(store)).spent == CALL
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+async def test_a_store_that_hangs_at_the_end_is_not_waited_for(on_error: Any) -> None:
+    """The guard's ``timeout`` holds for the last booking, too."""
+    store = Failing()
+    made = agent(
+        FakeModel("Hi."),
+        guard(store, timeout=0.01, on_error=on_error),
+        output_processors=[Breaks(store, anyio.sleep_forever)],
+    )
+    if on_error == "skip":
+        assert (await made.generate("Hi", **for_user())).text == "Hi."
+        return
+    with pytest.raises(ProcessorError, match="could not book what the run has cost: TimeoutError"):
+        await made.generate("Hi", **for_user())

@@ -237,6 +237,16 @@ async def test_what_turns_out_later_ends_the_run() -> None:
         await agent(FakeModel("Hi."), guard()).generate("Hi", structured_output=wanted, **for_user())
 
 
+@pytest.mark.parametrize("options", [{"mode": "monitor"}, {"strategy": "warn"}, {"on_error": "skip"}])
+async def test_who_only_watches_fails_no_run_at_its_end(options: dict[str, Any]) -> None:
+    """What turns out after the last call is noted, and changes nothing, where the guard is not to stop anything (D36)."""
+    wanted = StructuredOutput(Judgement, model=FakeModel('{"bad": false}', id="new"))
+    watching = agent(FakeModel("Hi."), guard(**options))
+    result = await watching.generate("Hi", structured_output=wanted, **for_user())
+    assert (result.status, result.text) == ("completed", "Hi.")
+    assert [(one.outcome, one.detail) for one in result.violations] == [("error", {"models": ["new"]})]
+
+
 async def test_it_may_only_warn_of_a_price() -> None:
     """With ``unknown="warn"`` the run goes on, is told of once, and what is booked is marked as estimated."""
     store = InMemoryCosts()
@@ -291,6 +301,11 @@ async def test_it_works_in_a_workflow_and_in_parallel() -> None:
         {"prices": 3},
         {"prices": "no-such-file.json"},
         {"on_missing_key": "ignore"},
+        {"on_error": "maybe"},
+        {"timeout": -1},
+        {"timeout": math.nan},
+        {"message": 3},
+        {"max_cost": "1e999999"},
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:

@@ -264,3 +264,14 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, Any], named: s
     """A wrong option is an error when the processor is made, and says which."""
     with pytest.raises(ProcessorDefinitionError, match=named):
         ContextLengthRecovery(**options)
+
+
+@pytest.mark.parametrize(
+    "words", ["input token count{}", "input token count (1){}", "maximum context length is 1 tokens{}"]
+)
+def test_what_a_provider_says_is_read_in_linear_time(words: str) -> None:
+    """A server that fills its answer with blanks holds nobody up: a hundred times as long an answer is read the same way."""
+    recovery = ContextLengthRecovery()
+    for blanks in (1_000, 100_000):
+        found = recovery.overflow_of(ModelError(words.format(" " * blanks)))
+        assert (found is None) is ("maximum" not in words)

@@ -142,7 +142,8 @@ async def test_the_longer_wait_counts(waits: list[float]) -> None:
     await calls(limited(**{"retry-after-ms": "1500", "retry-after": "9"}), max_retry_after_ms=2000)
     await calls(limited(**{"retry-after": "3600"}), max_retry_after_ms=0, delay_ms=10)
     await calls(limited(**{"retry-after": "soon"}), delay_ms=20)
-    assert waits == [0.25, 2.0, 0.25, 30.0, 1.5, 0.01, 0.02]
+    await calls(limited(**{"retry-after": "Thu, 01 Jan 2026 00:00:00 +99999999999999"}), delay_ms=20)
+    assert waits == [0.25, 2.0, 0.25, 30.0, 1.5, 0.01, 0.02, 0.02]
 
 
 async def test_the_server_may_give_a_date(waits: list[float]) -> None:
@@ -208,6 +209,8 @@ async def test_a_wait_can_be_aborted() -> None:
         {"matchers": [{"match": is_bad_request, "retries": 2}]},
         {"matchers": [{"match": is_bad_request, "max_retries": -2}]},
         {"matchers": [{"match": is_bad_request, "delay_ms": None}]},
+        {"matchers": [{"match": is_bad_request, "on_retry": 3}]},
+        {"delay_ms": float("inf")},
     ],
 )
 def test_options_that_mean_nothing(options: Any) -> None:

@@ -5,7 +5,7 @@ Price: what the tokens of one model cost, exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from procession.errors import DefinitionError
@@ -17,6 +17,9 @@ __all__ = ["Price", "price_of", "units_of"]
 
 _PLACES = 6
 """Decimals that a price per million tokens may have: so many make a whole number of units per token."""
+
+_LARGE = 12
+"""The power of ten up to which an amount is one: more is a mistake, and ``1e999999`` would take long to write out."""
 
 _RATES = ("input", "output", "cached_input", "cache_write")
 
@@ -76,8 +79,10 @@ def price_of(model: str, given: Any) -> Price:
     long: Any = form.get("long")
     if long is None:
         return Price(**_rates(model, form))
-    if not is_form(long) or not isinstance(long.get("above"), int):
+    if not is_form(long) or type(long.get("above")) is not int or long["above"] < 0:
         raise _wrong(model, f"has long={long!r}, which does not say above how many tokens")
+    if "long" in long:
+        raise _wrong(model, "has a 'long' within its 'long'")
     above: int = long["above"]
     rest = {name: value for name, value in long.items() if name != "above"}
     return Price(**_rates(model, form), above=above, long=Price(**_rates(model, rest)))
@@ -93,9 +98,11 @@ def units_of(dollars: Any, places: int) -> int:
         raise ValueError(f"{type(dollars).__name__} is no amount")
     try:
         amount = Decimal(str(dollars)) if isinstance(dollars, float) else Decimal(dollars)
+        if amount.adjusted() > _LARGE:
+            raise ValueError
         units = amount.scaleb(places)
         whole = int(units)
-    except (InvalidOperation, ValueError, OverflowError):
+    except (ArithmeticError, ValueError):  # what Decimal finds too large as well
         raise ValueError(f"{dollars!r} is no amount") from None
     if amount < 0 or units != whole:
         raise ValueError(f"{dollars!r} is less than 0, or has more than {places} decimals")

@@ -103,6 +103,8 @@ class CostGuard(Processor):
         self.refuses_unknown: bool = one_of(name, "unknown", unknown, ("stop", "warn")) == "stop"
         self.strategy = one_of(name, "strategy", strategy, ("block", "warn"))
         self.mode = one_of(name, "mode", mode, ("enforce", "monitor"))
+        if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ProcessorDefinitionError(f"{name} has message={message!r}", hint="give a text")
         self.message = message
         self.warn_at_percent = None if warn_at_percent is None else _percent(name, "warn_at_percent", warn_at_percent)
         self.include_breakdown = include_breakdown
@@ -114,8 +116,10 @@ class CostGuard(Processor):
         self.reserve_seconds = seconds(name, "reserve_seconds", reserve_seconds)
         self.on_missing_key = one_of(name, "on_missing_key", on_missing_key, ("stop", "skip"))
         stops = self.strategy == "block" and self.mode == "enforce"
+        if on_error is not None:
+            one_of(name, "on_error", on_error, ("stop", "skip"))
         self.on_error: Literal["stop", "skip"] = on_error if on_error is not None else "stop" if stops else "skip"
-        self.timeout = timeout if timeout is not None else self.timeout
+        self.timeout = seconds(name, "timeout", timeout) if timeout is not None else self.timeout
         if reserve is not None:  # it looks later, where the prompt is there, on which depends what is to be held
             setattr(self, "process_input_step", None)  # noqa: B010
 

@@ -107,6 +107,8 @@ class HistoryMark:
     One turn that may be saved.
     """
 
+    always = False
+
     def __init__(self, processor_id: str, storage: ThreadStore, use: MemoryUse, policy: PersistOnTripwire) -> None:
         self._processor_id = processor_id
         self._storage = storage

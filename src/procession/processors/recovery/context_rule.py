@@ -109,7 +109,7 @@ DEFAULT_CONTEXT_RULES: tuple[ContextRule, ...] = (
     ContextRule(
         name="google",
         patterns=(
-            rf"input token count\s*(?:\((?P<used>{_NUMBER})\))?\s*exceeds the maximum number of tokens allowed"
+            rf"input token count\s*(?:\((?P<used>{_NUMBER})\)\s*)?exceeds the maximum number of tokens allowed"
             rf"\s*\(?(?P<limit>{_NUMBER})?",
         ),
     ),

@@ -104,11 +104,14 @@ class StreamErrorRetry(Processor):
                 f"{where} {f'has {min(unknown)!r}' if unknown else 'has no function to match with'}",
                 hint="give a function of an error, or a mapping of match, max_retries, delay_ms and on_retry",
             )
+        told = rule.get("on_retry")
+        if told is not None and not callable(told):
+            raise ProcessorDefinitionError(f"{where}: on_retry is {told!r}", hint="give a function")
         return _Policy(
             rule["match"],
             _count(rule.get("max_retries", self.max_retries), f"{where}: max_retries"),
             _delay(rule.get("delay_ms", self.delay_ms), f"{where}: delay_ms"),
-            rule.get("on_retry"),
+            told,
         )
 
     async def process_api_error(self, ctx: APIErrorContext) -> Mapping[str, Any] | None:
@@ -210,7 +213,7 @@ def _milliseconds(text: str, unit: float) -> float:
         pass
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     return (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds() * 1000
 
@@ -226,7 +229,7 @@ def _count(value: Any, where: str) -> int:
 
 
 def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
         raise ProcessorDefinitionError(f"{where} is {value!r}", hint="give milliseconds, 0 for none")
     return value
 

@@ -4,6 +4,7 @@ SQLiteCosts: what model calls have cost, in one SQLite file, for any number of p
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -172,11 +173,12 @@ class SQLiteCosts:
         """
         if self._swept is not None and now - self._swept < min(_SWEEP, self._kept):
             return
-        old = now - self._kept
-        hour = int(old // HOUR)
-        made.execute("DELETE FROM procession_costs WHERE at <= ?", (old,))
-        made.execute("DELETE FROM procession_cost_hours WHERE hour <= ?", (hour,))
-        made.execute(_ANEW, (hour, (hour + 1) * HOUR))
+        if self._kept < math.inf:
+            old = now - self._kept
+            hour = int(old // HOUR)
+            made.execute("DELETE FROM procession_costs WHERE at <= ?", (old,))
+            made.execute("DELETE FROM procession_cost_hours WHERE hour <= ?", (hour,))
+            made.execute(_ANEW, (hour, (hour + 1) * HOUR))
         made.execute("DELETE FROM procession_cost_reservations WHERE until <= ?", (now,))
         self._swept = now
 
