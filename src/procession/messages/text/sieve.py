@@ -46,7 +46,7 @@ class Sieve:
     [('drop', 7)]
     """
 
-    __slots__ = ("_literals", "_needs", "_rules")
+    __slots__ = ("_always", "_by_literal", "_literals", "_needs", "_rules")
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
@@ -58,7 +58,9 @@ class Sieve:
         """
         where = self._where(text)
         found: list[Span] = []
-        for rule, groups, cells in self._needs:
+        worth_a_look = {number for literal in where for number in self._by_literal.get(literal, ())}
+        for number in sorted(worth_a_look.union(self._always)):
+            rule, groups, cells = self._needs[number]
             if not groups or cells is None:
                 if all(any(literal in where for literal in group) for group in groups):
                     found += find_spans([rule], text)
@@ -87,6 +89,11 @@ class Sieve:
         """
         if self._literals is None:  # patterns are read when the first text comes
             self._needs = [_needs_of(rule) for rule in self._rules]
+            self._always = [number for number, needs in enumerate(self._needs) if not needs.groups]
+            self._by_literal: dict[str, list[int]] = {}
+            for number, needs in enumerate(self._needs):
+                for literal in needs.groups[0] if needs.groups else ():
+                    self._by_literal.setdefault(literal, []).append(number)
             self._literals = Strings(literal for needs in self._needs for group in needs.groups for literal in group)
         where: dict[str, int] = {}
         for place, literal in self._literals.places(text):

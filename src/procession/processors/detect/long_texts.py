@@ -13,7 +13,7 @@ from procession.processors.detect.detector import CLEAN, Verdict
 
 __all__ = ["in_pieces"]
 
-BUDGET = 0.8
+BUDGET = 0.6
 """Seconds that a long text may take."""
 _PIECE = 6000
 """Characters that are judged at once: what stands further apart does not add up."""
