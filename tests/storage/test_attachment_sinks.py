@@ -160,6 +160,39 @@ async def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
         await sink.get(reference, scope="ada")
 
 
+async def test_a_file_that_was_changed_is_mended_by_the_next_one(tmp_path: Path) -> None:
+    """Who sends the same content again finds it, whatever has become of the file; what a link led to is left alone."""
+    sink = FileSink(tmp_path)
+    reference = await kept(sink)
+    file, secret = tmp_path / reference.removeprefix(sink.prefix), tmp_path / "secret"
+    secret.write_bytes(bytes(len(PICTURE)))
+    for linked in (False, True):
+        if linked:
+            file.unlink()
+            file.symlink_to(secret)
+        else:
+            file.write_bytes(bytes(len(PICTURE)))
+        assert await kept(sink) == reference
+        assert await sink.get(reference, scope="ada") == PICTURE
+    assert secret.read_bytes() == bytes(len(PICTURE))
+
+
+async def test_no_checksums_are_sent_unasked(bucket: Make) -> None:
+    """Servers that speak S3 and are not AWS's refuse what boto3 adds by itself: neither a call nor an address has it."""
+    sink = bucket()
+    sent: list[str] = []
+
+    def note(request: Any, **more: Any) -> None:
+        sent.append(str(dict(request.headers)))
+
+    sink._made().meta.events.register("before-send.s3", note)  # pyright: ignore[reportPrivateUsage]
+    reference = await kept(sink)
+    await sink.get(reference, scope="ada")
+    said = [*sent, str(await sink.url(reference, scope="ada"))]
+    assert len(said) == 3
+    assert [each for each in said if "checksum" in each.lower() or "crc32" in each.lower()] == []
+
+
 async def test_a_disk_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The error says what went wrong without the path, and leaves nothing behind."""
     (tmp_path / "file").write_bytes(b"")
@@ -210,7 +243,7 @@ async def test_a_server_that_is_not_there_is_told() -> None:
 
 @needs_boto3
 @pytest.mark.parametrize(
-    "options", [{"bucket": ""}, {"bucket": "a/b"}, {"links": "secret"}, {"expires": 0}, {"read_timeout": 0},
+    "options", [{"bucket": ""}, {"bucket": "a/b"}, {"links": "secret"}, {"expires": 0}, {"expires": 604_801}, {"read_timeout": 0},
                 {"connect_timeout": -1}, {"attempts": 0}],
 )  # fmt: skip
 def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:

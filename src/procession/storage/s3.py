@@ -21,6 +21,7 @@ __all__ = ["Links", "S3Sink"]
 T = TypeVar("T")
 Links: TypeAlias = Literal["presigned", "public", "none"]
 _LINKS = ("presigned", "public", "none")
+_WEEK = 604_800
 _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
@@ -65,6 +66,8 @@ class S3Sink:
                             ("attempts", attempts)):  # fmt: skip
             if not value > 0:
                 raise DefinitionError(f"S3Sink has {name}={value!r}", hint="it is more than 0")
+        if expires > _WEEK:
+            raise DefinitionError(f"S3Sink has expires={expires!r}", hint=f"no server takes more than {_WEEK}, a week")
         self.bucket = bucket
         self.prefix = f"s3://{bucket}/{prefix}"
         """What every reference begins with."""
@@ -76,6 +79,8 @@ class S3Sink:
         self._expires = expires
         self._limits = {
             "connect_timeout": connect_timeout, "read_timeout": read_timeout, "retries": {"total_max_attempts": attempts},
+            # What boto3 adds unasked, servers other than AWS's refuse or do not answer; contents have their own digest.
+            "request_checksum_calculation": "when_required", "response_checksum_validation": "when_required",
         }  # fmt: skip
         self._client: Any = None
         self._making = threading.Lock()

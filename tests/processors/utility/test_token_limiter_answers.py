@@ -15,11 +15,13 @@ from procession.models.tokens.counter import TokenCounter
 from procession.processors import log
 from procession.processors.contexts import OutputStepContext
 from procession.processors.guardrails.regex_filter import RegexFilter
+from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.processors.utility.token_limiter import TokenLimiter
 from procession.steps.scope import RequestScope
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
+from procession.tools.tool import Tool
 from procession.workflows.workflow import create_workflow
 
 TEXT = "write to ada@example.org and bob@example.org now please "
@@ -43,6 +45,22 @@ def agent(limiter: TokenLimiter, *pieces: str, others: tuple[Any, ...] = (), **o
 def notices(chunks: Any) -> list[DataChunk]:
     """Return the chunks that say that the limit was reached."""
     return [chunk for chunk in chunks if isinstance(chunk, DataChunk)]
+
+
+async def test_a_run_that_is_resumed_goes_on_counting() -> None:
+    """What its steps said before it waited for somebody counts: the stream shows no more than the result has."""
+    door = Tool[Any](
+        name="door", parameters={"type": "object"}, execute=lambda args, ctx: "open", requires_approval=True
+    )
+    model = FakeModel([say("one two three ") + call_tool("door", id="d1"), say("four ", "five ", "six ", "seven")])
+    clerk = Agent(
+        "clerk", model=model, tools=[door], memory=Memory(), output_processors=[TokenLimiter(5, counter=Words())]
+    )
+    waiting = await clerk.generate("Hi", thread="t", resource="ada")
+    async with clerk.resume_stream(waiting.run_id, {"d1": {"approved": True}}, resource="ada") as stream:
+        said = [piece async for piece in stream.text_stream]
+        result = await stream.result()
+    assert (said, result.text) == (["four ", "five "], "one two three four five ")
 
 
 async def test_text_beyond_the_limit_is_left_out() -> None:

@@ -60,10 +60,10 @@ class AnswerLimit:
         kind = type(chunk)
         if kind is not TextDelta:
             if kind is StepStart:
-                count = _count_in(ctx, counter)
+                count = self._count(ctx, counter)
                 count.before, count.reached_before = count.tokens, count.reached
             return chunk
-        count = _count_in(ctx, counter)
+        count = self._count(ctx, counter)
         if count.reached:
             return _taken(count)
         assert isinstance(chunk, TextDelta)
@@ -75,6 +75,17 @@ class AnswerLimit:
         if self._aborts:
             ctx.abort(f"Token limit of {self._limit:g} exceeded (current: {tokens:g})")
         return self._over(ctx, count, chunk, size, tokens)
+
+    def _count(self, ctx: OutputStreamContext, counter: TokenCounter | None) -> _Count:
+        """
+        Return what has passed: in a run that was resumed, too, what its steps said before.
+        """
+        count: _Count | None = ctx.state.get(_KEY)
+        if count is None:
+            count = _count_in(ctx, counter)
+            if not self._parts:
+                count.tokens = count.before = sum(count.counter.count(step.text) for step in ctx.steps)
+        return count
 
     def _over(
         self, ctx: OutputStreamContext, count: _Count, chunk: TextDelta, size: float, tokens: float
