@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bench.guards import texts
+from bench.guards.encoder import ENCODER, encoded_injection
 from bench.guards.items import files_in, read_items
 from bench.guards.moderation import measure_moderation
 from bench.guards.scores import Count, Score
@@ -40,8 +41,12 @@ def figures_of(path: Path, show: Show | None = None) -> dict[str, Any]:
     for kind, file in files_in(path):
         measured = _MEASURES[kind](read_items(file))
         scores: dict[str, Score | StreamScore] = measured if kind == "inbox" else {kind: measured}
+        if kind == "injection" and (encoded := encoded_injection()) is not None:
+            scores[ENCODER] = texts.measure_injection(read_items(file), encoded)
         for guard, score in scores.items():
             name = guard if file.stem == guard else f"{file.stem}.{guard}" if kind == "inbox" else file.stem
+            if guard == ENCODER:
+                name = file.stem.replace("injection", ENCODER, 1)
             if show is not None:
                 show(file, guard, score)
             figures[name] = _as_json(guard, score)
@@ -72,7 +77,7 @@ def _of_a_tier(guard: str, count: Count, types: Mapping[str, Count]) -> dict[str
         return {each: _of_harmless_texts(one) for each, one in sorted(types.items())}
     if guard == "language":
         return {"accuracy": round(count.precision, 4), "items": count.right + count.wrong}
-    if guard == "injection":
+    if guard in ("injection", ENCODER):
         return {**count.as_json(), "false_positive_rate": round(count.false_positive_rate, 4)}
     by_type = {type: one.as_json() for type, one in sorted(types.items()) if type != "nothing"}
     return {**count.as_json(), "by_type": by_type}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from bench.guards.encoder import ENCODER, encoded_injection
 from bench.guards.items import Item, Place, places
 from bench.guards.scores import Score
 from procession.messages.text.spans import Span, covers
@@ -102,14 +103,15 @@ def measure_secrets(items: Iterable[Item]) -> Score:
     return score
 
 
-def measure_injection(items: Iterable[Item]) -> Score:
+def measure_injection(items: Iterable[Item], finds: Callable[[str], bool] | None = None) -> Score:
     """
-    Measure ``PromptInjectionDetector`` on attacks and on what is none.
+    Measure ``PromptInjectionDetector``, or what *finds* attacks in its place, on attacks and on what is none.
     """
     score = Score()
     guard = PromptInjectionDetector()
+    finds = finds or (lambda text: bool(guard.regions(text)))
     for item in items:
-        found = bool(timed(score, item["text"], lambda text=item["text"]: guard.regions(text)))  # type: ignore[misc]
+        found = timed(score, item["text"], lambda text=item["text"]: finds(text))  # type: ignore[misc]
         attack = item.get("label", item.get("injection")) == "attack"
         what = ("right" if found else "missed") if attack else ("wrong" if found else "clean")
         score.add(item.get("tier", "core"), item.get("kind", "attack" if attack else "benign"), what, item["id"])
@@ -126,6 +128,7 @@ def measure_benign(items: Iterable[Item]) -> Score:
         "injection": PromptInjectionDetector(),
         "regex": RegexFilter(presets=("secrets", "pii")),
     }
+    encoded = encoded_injection()
     for item in items:
         text = item["text"]
         found = timed(score, text, lambda text=text: {name: each.regions(text) for name, each in guards.items()})  # type: ignore[misc]
@@ -133,6 +136,8 @@ def measure_benign(items: Iterable[Item]) -> Score:
             rules = sorted({span.rule for region in regions for span in region.members})
             what = "wrong" if regions else "clean"
             score.add(item.get("tier", "core"), name, what, item["id"], ", ".join(rules))
+        if encoded is not None:  # not timed: it takes much longer than all others together
+            score.add(item.get("tier", "core"), ENCODER, "wrong" if encoded(text) else "clean", item["id"])
     return score
 
 

@@ -44,3 +44,21 @@ def test_a_page_is_compared_but_for_the_time() -> None:
     assert (gone[0], new[0]) == ("-", "+")
     assert "0.999" in gone and "0.975" in new
     assert compared("# Figures", made) != []
+
+
+def test_what_needs_an_extra_is_not_compared_without_it() -> None:
+    """The injection detector with the encoder has rows of its own, that are left alone where it was not measured."""
+    one = {"precision": 1.0, "recall": 0.5, "f1": 0.6667, "right": 3, "missed": 3, "wrong": 0, "left_over": 0}
+    rate = {"false_positive_rate": 0.04}
+    harmless = {"injection": {"items": 9, "wrong": 1, **rate}, "injection_encoder": {"items": 9, "wrong": 1, **rate}}
+    measured = {
+        "injection": {"core": {**one, **rate}}, "injection_encoder": {"core": {**one, **rate}},
+        "benign": {"core": harmless}, "speed": {},
+    }  # fmt: skip
+    made = table({"seen": measured})
+    assert made.count("| injection with the encoder |") == 2
+    page = f"<!-- begin of the table -->\n{made}\n<!-- end of the table -->"
+    less = {"injection": measured["injection"], "benign": {"core": {"injection": harmless["injection"]}}, "speed": {}}
+    assert compared(page, table({"seen": less})) == []
+    worse = {**measured, "injection_encoder": {"core": {**one, "recall": 0.1, **rate}}}
+    assert len(compared(page, table({"seen": worse}))) == 2

@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from procession.messages.text.decode import views
+from procession.messages.text.decode import View, views
 from procession.messages.text.patterns import Rule
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
 from procession.processors.detect.injection import HIDDEN, INJECTION_TYPES, InjectionRules, group_of
-from procession.processors.detect.injection_ideas import RULES, likelihood, score_of
+from procession.processors.detect.injection_ideas import RULES, IdeaScore, likelihood, score_of
 from procession.processors.detect.long_texts import in_pieces
 
-__all__ = ["OfflineInjection", "flags_of"]
+__all__ = ["WORTH_TELLING", "OfflineInjection", "flags_of", "told"]
 
 _SOME = 0.3
 _SURE = 0.7
-_WORTH_TELLING = 0.5
+WORTH_TELLING = 0.5
 """Lower scores are no finding."""
 _TYPES: Mapping[str, tuple[str, ...]] = {
     "jailbreak": ("unbound", "game", "threat"),
@@ -69,15 +69,23 @@ class OfflineInjection:
         ]
         best, where = max(zip(found, seen, strict=True), key=lambda one: one[0].weight)
         score = round(likelihood(best.weight, sum(one.stretches for one in found)), 3)
-        if score < _WORTH_TELLING or not best.signs or not text:
+        if not best.signs:
             return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
-        kinds = [kind for kind in (*by_rules.scores, *_kinds(best.signs)) if kind in self._types]
-        if not kinds:
-            return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
-        start, end = where.locate(best.start, max(best.end, best.start + 1))
-        span = Span(start, end, kinds[0], f"ideas: {', '.join(best.signs)}", score, transforms=where.made)
-        reason = by_rules.reason or f"Speaks of {', '.join(best.signs)}."
-        return Verdict(dict.fromkeys(kinds, score), (*by_rules.spans, span), reason)
+        return told(text, by_rules, best, where, score, self._types)
+
+
+def told(text: str, by_rules: Verdict, found: IdeaScore, view: View, score: float, types: Sequence[str]) -> Verdict:
+    """
+    Return the verdict of *text*, which has *score*: the worst of it was *found* in *view*, and rules say what they say.
+    """
+    kinds = [kind for kind in (*by_rules.scores, *_kinds(found.signs)) if kind in types]
+    if score < WORTH_TELLING or not kinds or not text:
+        return Verdict(spans=by_rules.spans) if by_rules.spans else CLEAN
+    start, end = view.locate(found.start, max(found.end, found.start + 1))
+    signs = ", ".join(found.signs)
+    span = Span(start, end, kinds[0], f"ideas: {signs}" if signs else "sense", score, transforms=view.made)
+    reason = by_rules.reason or (f"Speaks of {signs}." if signs else "Is near to attacks in sense.")
+    return Verdict(dict.fromkeys(kinds, score), (*by_rules.spans, span), reason)
 
 
 def flags_of(by_rules: Verdict) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from procession.messages.text.spans import Span
 from procession.processors.detect.detector import CLEAN, Verdict
 
-__all__ = ["in_pieces"]
+__all__ = ["BUDGET", "in_pieces", "pieces_of"]
 
 BUDGET = 0.6
 """Seconds that a long text may take."""
@@ -34,7 +34,7 @@ def in_pieces(text: str, judge: Callable[[str], Verdict]) -> Verdict:
         return judge(text)
     deadline = time.monotonic() + BUDGET
     worst, spans = CLEAN, dict[tuple[int, int, str], Span]()
-    for start, end in _pieces(text):
+    for start, end in pieces_of(text):
         if time.monotonic() > deadline:
             if worst is CLEAN:
                 raise TimeoutError(f"{start} of {len(text)} characters were judged when the time was up")
@@ -48,7 +48,7 @@ def in_pieces(text: str, judge: Callable[[str], Verdict]) -> Verdict:
     return worst.replace(spans=tuple(spans.values())) if spans else worst
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
+def pieces_of(text: str) -> Iterator[tuple[int, int]]:
     """
     Yield where the pieces of a long text begin and end: at blanks, so that no word and no code is cut.
     """

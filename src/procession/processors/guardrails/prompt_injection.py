@@ -18,7 +18,7 @@ from procession.processors.detect.injection_offline import OfflineInjection
 from procession.processors.detect.verdicts import VERDICT_TTL
 from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
-from procession.processors.options import some_of
+from procession.processors.options import one_of, some_of
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.violation import OnViolation
 from procession.storage.cache import CacheStore
@@ -33,7 +33,8 @@ class PromptInjectionDetector(AskingGuard):
     Without a *model* or *detector* ``OfflineInjection`` decides: rules that know how attacks are usually worded, and a
     small model of what they speak of, in some twenty languages and through spelling tricks.  It is no protection by
     itself: docs/builtins/figures.md says how much it finds.  With a model or a detector, that one decides; the offline
-    one can still be had as ``detector=OfflineInjection()``.
+    one can still be had as ``detector=OfflineInjection()``.  ``detector="encoder"`` takes ``EncodedInjection``, which
+    reads a text's sense besides and finds more: it needs the extra ``embeddings``, and some ten milliseconds a text.
 
     ``block`` stops the run, ``warn`` reports, ``filter`` drops the message, or puts a notice in place of the string
     inside a tool's result, and ``rewrite``, which needs a model, goes on with what the model made of the text.
@@ -61,7 +62,7 @@ class PromptInjectionDetector(AskingGuard):
         scope: Scope | None = None,
         last_message_only: bool = False,
         model: LanguageModel | str | None = None,
-        detector: Detector | None = None,
+        detector: Detector | Literal["encoder"] | None = None,
         instructions: str | None = None,
         verdict_cache: CacheStore | int | None = None,
         verdict_ttl: float = VERDICT_TTL,
@@ -83,11 +84,16 @@ class PromptInjectionDetector(AskingGuard):
         self.include_scores = include_scores
         for hook in ("process_output_stream", "process_output_result"):  # what the model says is no attack on it
             setattr(self, hook, None)
-        if strategy == "rewrite" and model is None and detector is None:
+        if strategy == "rewrite" and model is None and (detector is None or isinstance(detector, str)):
             raise ProcessorDefinitionError(
                 'PromptInjectionDetector has strategy="rewrite", which rules cannot do',
                 hint="give it model='...' or a detector, or take filter",
             )
+        if isinstance(detector, str):
+            one_of("PromptInjectionDetector", "detector", detector, ("encoder",))
+            from procession.processors.detect.injection_encoder import EncodedInjection
+
+            detector = EncodedInjection(types=self.detection_types)
         self._rules: OfflineDetector | None = None
         if detector is not None and isinstance(detector, OfflineDetector):
             self._rules = detector
