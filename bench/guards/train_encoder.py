@@ -27,7 +27,7 @@ from procession.messages.text.decode import views
 from procession.models.offline_embedder import SentenceEncoder
 from procession.processors.detect.injection import InjectionRules
 from procession.processors.detect.injection_encoder import Window, windows_of
-from procession.processors.detect.injection_ideas import features_of, score_of
+from procession.processors.detect.injection_ideas import features_of, likelihood, score_of
 
 __all__ = ["main"]
 
@@ -121,8 +121,9 @@ def cross_validated(examples: Sequence[Example], *, decay: float, ideas: dict[st
         by_ideas = Learner([(each.ideas, each.attack) for each in rest], **ideas)
         by_vector = VectorLearner(rest, decay=decay)
         for i in left_out:
-            said = [_logit(by_ideas.score(bits)) for bits in examples[i].ideas_in]
-            logits[i] = float(np.max(said + examples[i].vectors @ by_vector.weights)) + by_vector.bias
+            said = [_weight(by_ideas, stretches) for stretches in examples[i].ideas_in]
+            worst = float(np.max(said + examples[i].vectors @ by_vector.weights)) + by_vector.bias
+            logits[i] = _logit(likelihood(worst, sum(map(len, examples[i].ideas_in))))
     return logits
 
 
@@ -131,8 +132,15 @@ def _moved(examples: Sequence[Example], learner: Learner) -> float:
     Return by how much the ideas' weights that are used were moved towards the guard's threshold.
     """
     firsts = [(each.windows[0], each.ideas_in[0]) for each in examples]
-    used = [_logit(score_of(window.text, flags=window.flags).score) for window, _ in firsts]
-    return float(np.median(np.array(used) - [_logit(learner.score(bits)) for _, bits in firsts]))
+    used = [score_of(window.text, flags=window.flags).weight for window, _ in firsts]
+    return float(np.median(np.array(used) - [_weight(learner, bits) for _, bits in firsts]))
+
+
+def _weight(learner: Learner, stretches: Sequence[int]) -> float:
+    """
+    Return how much the worst of some stretches speaks for an attack.
+    """
+    return max(float(learner.row(bits) @ learner.weights) for bits in set(stretches)) + learner.bias
 
 
 def _logit(share: float) -> float:
@@ -152,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m bench.guards.train_encoder", description=__doc__)
     parser.add_argument("--decay", type=float, default=0.005)
-    parser.add_argument("--ideas-decay", type=float, default=0.002, help="that of bench.guards.train")
+    parser.add_argument("--ideas-decay", type=float, default=0.001, help="that of bench.guards.train")
     parser.add_argument("--ideas-least", type=int, default=4, help="that of bench.guards.train")
     parser.add_argument(
         "--wrong", type=float, default=0.045, help="the share of harmless look-alikes that may be found"

@@ -21,7 +21,7 @@ from procession.messages.text.spans import Span
 from procession.models.embedder import Embedder, Vector
 from procession.processors.detect.detector import CLEAN, Verdict
 from procession.processors.detect.injection import HIDDEN, INJECTION_TYPES, InjectionRules
-from procession.processors.detect.injection_ideas import IdeaScore, score_of
+from procession.processors.detect.injection_ideas import IdeaScore, likelihood, score_of
 from procession.processors.detect.injection_offline import WORTH_TELLING, flags_of, told
 from procession.processors.detect.long_texts import BUDGET, pieces_of
 
@@ -115,10 +115,9 @@ class EncodedInjection:
             for span in by_rules.spans:
                 moved = span.moved(start)
                 spans.setdefault((moved.start, moved.end, moved.rule), moved)
-            read += (
-                _Read(window, score_of(window.text, flags=window.flags), piece, start)
-                for window in windows_of(seen, by_rules)
-            )
+            found = [(one, score_of(one.text, flags=one.flags)) for one in windows_of(seen, by_rules)]
+            stretches = sum(score.stretches for _, score in found)
+            read += (_Read(one, score, piece, start, stretches) for one, score in found)
         verdict = await self._worst_of(_chosen(read))
         if unread and verdict.score < WORTH_TELLING:
             raise TimeoutError(f"{len(text) - unread} of {len(text)} characters were judged when the time was up")
@@ -133,13 +132,15 @@ class EncodedInjection:
         if not read:
             return CLEAN
         made = (await self.embedder.embed([one.window.text for one in read])).vectors
-        logits = [one.logit + learned().logit_of(vector) for one, vector in zip(read, made, strict=True)]
+        logits = [one.found.weight + learned().logit_of(vector) for one, vector in zip(read, made, strict=True)]
         if not all(map(math.isfinite, logits)):
             raise ModelError(f"{self.embedder.id} returned a vector that is no direction", hint="reinstall its package")
-        logit, worst = max(zip(logits, read, strict=True), key=lambda pair: pair[0])
-        first, found = worst.window.start, worst.found
-        score = IdeaScore(_share_of(logit), first + found.start, first + found.end, found.signs)
-        verdict = told(worst.piece, worst.window.by_rules, score, worst.window.view, self._types)
+        scores = [likelihood(logit, one.stretches) for one, logit in zip(read, logits, strict=True)]
+        score, worst = max(zip(scores, read, strict=True), key=lambda pair: pair[0])
+        window, found = worst.window, worst.found
+        first, last = window.start + found.start, window.start + found.end
+        found = IdeaScore(found.weight, first, last, found.signs, found.stretches)
+        verdict = told(worst.piece, window.by_rules, found, window.view, round(score, 3), self._types)
         return verdict.replace(spans=tuple(span.moved(worst.start) for span in verdict.spans))
 
 
@@ -152,10 +153,9 @@ class _Read(NamedTuple):
     found: IdeaScore
     piece: str
     start: int
-
-    @property
-    def logit(self) -> float:
-        return math.log(self.found.score / (1 - self.found.score))
+    """Where the piece begins in the text."""
+    stretches: int
+    """How many the piece has: the more, the less each of them says."""
 
 
 def windows_of(seen: Sequence[View], by_rules: Verdict) -> Iterator[Window]:
@@ -188,7 +188,7 @@ def _within(by_rules: Verdict, start: int, end: int) -> Verdict:
     if not spans:
         return CLEAN
     total = 1 - math.prod(1 - score for score in best.values())
-    return Verdict({span.type: total for span in spans}, tuple(spans), f"Signs: {', '.join(sorted(best))}.")
+    return Verdict({span.type: round(total, 3) for span in spans}, tuple(spans), f"Signs: {', '.join(sorted(best))}.")
 
 
 def _chosen(read: Sequence[_Read]) -> Sequence[_Read]:
@@ -197,14 +197,10 @@ def _chosen(read: Sequence[_Read]) -> Sequence[_Read]:
     """
     if len(read) <= _SUSPICIOUS + _SPREAD:
         return read
-    by_score = sorted(range(len(read)), key=lambda place: -read[place].found.score)
+    by_score = sorted(range(len(read)), key=lambda place: -read[place].found.weight)
     rest = sorted(by_score[_SUSPICIOUS:])
     spread = [rest[number * len(rest) // _SPREAD] for number in range(_SPREAD)]
     return [read[place] for place in (*by_score[:_SUSPICIOUS], *spread)]
-
-
-def _share_of(logit: float) -> float:
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
 def _checked(embedder: Embedder | None) -> Embedder:
