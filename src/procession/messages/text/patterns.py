@@ -66,6 +66,7 @@ class Rule:
         "_tail_source",
         "_tail_width",
         "_unless",
+        "_unless_literals",
         "_unless_source",
         "budgeted",
         "check",
@@ -141,6 +142,7 @@ class Rule:
         self._reach: Reach | None = None
         self._tail_width = -1
         self._context_literals: tuple[tuple[str, ...], ...] | None = None
+        self._unless_literals: tuple[tuple[str, ...], ...] | None = None
 
     def hearing(self, words: str = "", against: str = "") -> Rule:
         """
@@ -162,7 +164,7 @@ class Rule:
                 rf"(?:{self._unless_source})|(?:{against})\Z" if self.has_unless else rf"(?:{against})\Z"
             )
             made.has_unless = True
-            made._unless = None
+            made._unless = made._unless_literals = None
         made.near = max(self.near, _WORDS_LIMIT)
         return made
 
@@ -237,10 +239,25 @@ class Rule:
         """
         What a text must have somewhere for its words to be in it, if they must.
         """
+        return self.words_for if self.context_only and self.has_context else ()
+
+    @property
+    def words_for(self) -> tuple[tuple[str, ...], ...]:
+        """
+        Strings of which the words before a finding must have one of each group, in lower case, to speak for it.
+        """
         if self._context_literals is None:
-            wanted = self.context_only and self.has_context
-            self._context_literals = reach_of(self._context_source, re.IGNORECASE).needs.literals if wanted else ()
+            self._context_literals = reach_of(self._context_source, re.IGNORECASE).needs.literals
         return self._context_literals
+
+    @property
+    def words_against(self) -> tuple[tuple[str, ...], ...]:
+        """
+        The same for words that speak against it.
+        """
+        if self._unless_literals is None:
+            self._unless_literals = reach_of(self._unless_source, re.IGNORECASE).needs.literals
+        return self._unless_literals
 
     @property
     def unless(self) -> re.Pattern[str]:

@@ -216,9 +216,12 @@ class RuleLane:
     def _advance(self, search: _Search, view: str, final: bool) -> None:
         rule = search.rule
         decided = len(view) + 1 if final else rule.reach.undecided(view)
+        may_match: bool | None = None
         while True:
             if search.open_start < 0:
-                match = self._next(rule, view, search.at)
+                if may_match is None:  # once for all its matches: the strings are sought in all of the view
+                    may_match = self._may_match(rule, view)
+                match = self._next(rule, view, search.at) if may_match else None
                 if match is None or match.start() >= decided:
                     search.at = max(search.at, min(decided, len(view)))
                     return
@@ -251,15 +254,21 @@ class RuleLane:
             self._settle(rule, view, search.open_start, end)
             search.at, search.open_start = end, -1
 
+    def _may_match(self, rule: Rule, view: str) -> bool:
+        """
+        Whether *view* has the strings without which *rule* finds nothing.
+        """
+        needs = rule.reach.needs
+        if needs.literals and not self._has(needs.literals, view, needs.any_case):
+            return False
+        words = rule.context_literals
+        return not words or self._explain or self._has(words, view, True)
+
     def _next(self, rule: Rule, view: str, at: int) -> Any:
         """
         Return the first match of *rule* from *at* on, trying only where one can be.
         """
         needs = rule.reach.needs
-        if needs.literals and not self._has(needs.literals, view, needs.any_case):
-            return None
-        if rule.context_literals and not self._explain and not self._has(rule.context_literals, view, True):
-            return None
         pattern: Any = rule.pattern
         if rule.budgeted:
             return pattern.search(view, at, timeout=max(self._deadline - time.monotonic(), 0.001))
@@ -315,11 +324,11 @@ class RuleLane:
         rejected = ""
         if rule.check is not None and not rule.check(view[start:end]):
             rejected = getattr(rule.check, "__name__", "check")
-        elif rule.has_unless and rule.unless.search(view, near, start):
+        elif rule.has_unless and _speak(rule.words_against, rule.unless, view, near, start):
             rejected = "context"
         score = rule.score
         if rule.has_context and (not rejected or self._explain):
-            if rule.context.search(view, near, start):
+            if _speak(rule.words_for, rule.context, view, near, start):
                 score = rule.context_score
             elif rule.context_only:
                 rejected = rejected or "no context"
@@ -327,6 +336,22 @@ class RuleLane:
             place = self._offsets.span(start, end)
             self._found.append(Span(*place, rule.type, rule.name, score, rule.replacement, rejected))
         return not rejected
+
+
+def _speak(
+    needs: tuple[tuple[str, ...], ...], words: re.Pattern[str], view: str, near: int, start: int
+) -> re.Match[str] | None:
+    """
+    Return where *words* are found from *near* to *start*, which is not sought where one of the strings is missing that
+    they need: patterns of many words are slow.
+    """
+    if needs:
+        before = view[near:start]
+        if not _FOREIGN_CASES.search(before):
+            before = before.lower()
+            if not all(any(literal in before for literal in group) for group in needs):
+                return None
+    return words.search(view, near, start)
 
 
 def find_spans(rules: Sequence[Rule], text: str, *, fold: bool = False, explain: bool = False) -> list[Span]:

@@ -43,7 +43,7 @@ _AUTHORIZATION = (
     ),
     Rule(
         "command-line-password",
-        r"(?<![A-Za-z0-9])(?:curl|http|https|wget)\b[^\n]{0,120}? (?:-u|--user|-a|--auth|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:"
+        r"(?<![A-Za-z0-9])curl\b[^\n]{0,120}? (?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,64}:"
         r"([^\s\"']{4,64})",
         type="api-key",
         group=1,
@@ -116,7 +116,11 @@ _KEY_NAME = (
     r"|encryption[_-]?key|master[_-]?key|(?:refresh|bot|id|personal|user|job|deploy|session|push|device|registration)[_-]?token|token"
     r"|secret|credentials?|_key)"
 )
-_NAME_BEFORE = r"(?<![A-Za-z0-9])(?!pub)(?:[A-Za-z0-9]{1,20}[_.-]){0,4}(?:[a-z0-9]{1,24}(?=(?-i:[A-Z])))?"
+_NAME_BEFORE = (
+    r"(?:(?<![A-Za-z0-9])|(?<=[a-z0-9])(?=(?-i:[A-Z]))|(?<=_)(?<!publishable_)(?<!public_)(?<!pub_))(?<!publishable-)(?<!public-)"
+    r"(?<!pub-)(?<!publishable)(?<!public)"
+)
+"""Where a word begins, also inside of a name: my_token, adminPassword."""
 _ASSIGN = r"[\"']?[ \t]{0,3}(?:=>|:=|==?|:)[ \t]{0,3}[\"'`]?"
 _VALUE = r"[^\s\"'`;,<>|{}\[\]«»“”„、，。！？；]"
 _SETTINGS = (
@@ -138,7 +142,7 @@ _SETTINGS = (
     ),
     Rule(
         "password-option",  # --password ..., --account-key ...
-        rf"(?i)(?<![A-Za-z0-9-])--(?:[a-z0-9]{{1,20}}-){{0,3}}(?:{_PASSWORD_NAME}|[a-z-]{{0,20}}(?:token|secret|key))[ =]"
+        rf"(?i)(?<![A-Za-z0-9-])--(?:[a-z0-9-]{{1,24}}-)?(?:{_PASSWORD_NAME}|token|secret|[a-z]{{0,8}}key)[ =]"
         r"[\"']?([^\s\"'`;<>|{}\[\]]{6,512})",
         type="api-key",
         group=1,
@@ -177,7 +181,7 @@ _SETTINGS = (
     Rule(
         "key-said",  # "here is my API key: ..."
         r"(?i)(?:(?:api|access|secret|license|subscription|auth)[ -]?(?:key|token|schl[uü]ssel)|\b(?:the|my|your|this|new) token)[^\n]{0,24}?(?: is| ist| est| es| é| è|:|=) ?"
-        r"[\"'`]?([A-Za-z0-9_.~+/=-]{16,256})",
+        r"[\"'`]?([A-Za-z0-9_.~+/=-]{16,64})",
         type="api-key",
         group=1,
         trim=".",
