@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from procession.messages.message import Message
 from procession.messages.parts import TextPart
-from procession.messages.text.normalise import tricks_in
 from procession.messages.text.spans import Region, Span
+from procession.messages.text.tricks import tricks_in
 from procession.processors.context import HookContext
 from procession.processors.guarded_strings import NOTICE
 from procession.processors.hold_back import Piece, pieces_of

@@ -14,10 +14,11 @@ import unicodedata
 from typing import Literal
 
 from procession.messages.text.offsets import Offsets
-from procession.messages.text.segments import last_segment, segments
+from procession.messages.text.segments import all_begin_segments, last_segment, segments
 from procession.messages.value import Value
 
 __all__ = [
+    "DASHES",
     "INVISIBLE",
     "SAFE",
     "Folder",
@@ -27,7 +28,6 @@ __all__ = [
     "fold",
     "is_emoji",
     "normalise",
-    "tricks_in",
 ]
 
 INVISIBLE = (
@@ -37,7 +37,8 @@ INVISIBLE = (
 """A character class of what is drawn as nothing: detectors do not see it."""
 
 _NOT_FOLDED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + INVISIBLE + "]")
-_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u02d7\ufe58\ufe63\uff0d"
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u02d7\ufe58\ufe63\uff0d"
+"""Characters that detectors see as the dash of ASCII."""
 _EMOJI = re.compile(
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2934\u2935"
     "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -87,7 +88,7 @@ class _Folds(dict[str, str]):
 def _seen(character: str) -> str:
     if _NOT_FOLDED.match(character):
         return ""
-    if character in _DASHES:
+    if character in DASHES:
         return "-"
     digit = unicodedata.decimal(character, None)
     return character if digit is None else str(digit)
@@ -123,6 +124,10 @@ class Folder:
         if text.isascii() and not _ASCII_CONTROLS.search(text):
             offsets.plain(len(text), at)
             return text
+        if all_begin_segments(text):  # then each character is seen by itself
+            folded = [_FOLDS[character] for character in text]
+            offsets.each_made_of_one(folded, at)
+            return "".join(folded)
         pieces: list[str] = []
         for start, end, same in segments(text):
             if same:
@@ -146,39 +151,6 @@ def fold(text: str) -> Normalised:
     """
     offsets = Offsets()
     return Normalised(Folder().feed(text, offsets, final=True), offsets)
-
-
-_TRICKS = (
-    ("zero-width", re.compile("[\u00ad\u034f\u180e\u200b-\u200d\u2060\ufeff]")),
-    ("bidi", re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")),
-    ("tags", re.compile("[\U000e0000-\U000e007f]")),
-    ("invisible", re.compile("[\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0"
-                             "\U0001d173-\U0001d17a\U000e0080-\U000e0fff]")),
-    ("control", re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")),
-    ("dashes", re.compile(f"[{_DASHES}]")),
-)  # fmt: skip
-
-
-_TO_ONE_DASH = dict.fromkeys(map(ord, _DASHES), "-")
-
-
-def tricks_in(text: str) -> tuple[str, ...]:
-    """
-    Return what ``fold`` undoes in *text*, by name: ``zero-width``, ``bidi``, ``tags``, ``invisible`` and ``control``
-    characters, ``dashes`` that are none of ASCII, ``nfkc`` (full-width letters and other forms), ``digits`` of other scripts.
-
-    >>> tricks_in("call\u200b ５５５"), tricks_in("plain")
-    (('zero-width', 'nfkc'), ())
-    """
-    found = [name for name, pattern in _TRICKS if pattern.search(text)]
-    if not text.isascii():
-        plain = text.translate(_TO_ONE_DASH)
-        usual = unicodedata.normalize("NFKC", plain)
-        if usual != plain:
-            found.append("nfkc")
-        if any(not one.isascii() and unicodedata.decimal(one, None) is not None for one in usual):
-            found.append("digits")
-    return tuple(found)
 
 
 # --- a text to go on with --------------------------------------------------------
@@ -209,6 +181,35 @@ SAFE = Profile()
 _STRIPPED = re.compile("[\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _JOINER = "\u200d"
+
+
+class _Kinds(dict[str, str]):
+    """
+    What one character is to a profile; of most it is asked once.
+    """
+
+    def __missing__(self, character: str) -> str:
+        kind = "joiner" if character == _JOINER else "control" if _CONTROL.match(character) else ""
+        self[character] = kind = kind or ("stripped" if _STRIPPED.match(character) else "visible")
+        return kind
+
+
+_KINDS = _Kinds()
+
+
+class _Usual(dict[str, str]):
+    """
+    NFKC of one character.
+    """
+
+    def __missing__(self, character: str) -> str:
+        self[character] = usual = unicodedata.normalize("NFKC", character)
+        for one in usual:
+            _KINDS[one]  # so that it is known from now on
+        return usual
+
+
+_USUAL = _Usual()
 _VARIATION = "\ufe0f"
 
 
@@ -259,10 +260,30 @@ class Normaliser:
         for start, end, same in segments(text):
             if same:
                 self._run(text, start, end, base)
+            elif end == start + 1 and self._is_ordinary(seen := _USUAL[text[start]]):
+                self._after_return = False
+                self._begun = True
+                self._out.append(seen)
+                self._last = seen
+                if self._offsets is not None:
+                    self._offsets.made_of(1, base + start, base + end)
             else:
                 for character in unicodedata.normalize("NFKC", text[start:end]):
                     self._character(character, base + start, base + end)
         return "".join(self._out)
+
+    def _is_ordinary(self, seen: str) -> bool:
+        """
+        Whether *seen* is one visible character which nothing before it waits for.
+        """
+        return (
+            _KINDS.get(seen) == "visible"
+            and self._joiner is None
+            and not self._gap
+            and self._profile.preserve_emojis
+            and seen != _VARIATION
+            and not seen.isspace()
+        )
 
     def _run(self, text: str, start: int, end: int, base: int) -> None:
         at = start
@@ -283,14 +304,15 @@ class Normaliser:
                 return
             self._after_return = character == "\r"
             character = "\n"
-        elif profile.strip_control and character not in profile.keep_control and _CONTROL.match(character):
+        kind = _KINDS[character]
+        if kind == "control" and profile.strip_control and character not in profile.keep_control:
             return
         if profile.strip_control and not profile.preserve_emojis and character > "\uffff":
             return
         if profile.strip_invisible:
-            if _STRIPPED.match(character):
+            if kind == "stripped":
                 return
-            if character == _JOINER:
+            if kind == "joiner":
                 if self._last and is_emoji(self._last):
                     self._joiner = (start, end)
                 return

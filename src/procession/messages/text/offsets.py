@@ -5,6 +5,7 @@ Offsets: the way back from a view of a text to the text.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 __all__ = ["Offsets"]
 
@@ -45,6 +46,20 @@ class Offsets:
         assert self._starts is not None
         self._starts.extend([start] * count)
         self._ends.extend([end] * count)
+
+    def each_made_of_one(self, pieces: Sequence[str], at: int) -> None:
+        """
+        Add *pieces*, each made of one character of the text, of which the first stands *at*.
+        """
+        if all([len(piece) == 1 for piece in pieces]):
+            self.plain(len(pieces), at)
+            return
+        if self._starts is None:
+            self._spell_out()
+        assert self._starts is not None
+        starts = [place for place, piece in enumerate(pieces, at) for _ in piece]
+        self._starts += starts
+        self._ends += [place + 1 for place in starts]
 
     def _spell_out(self) -> None:
         self._starts = list(range(self._base, self._base + self._size))

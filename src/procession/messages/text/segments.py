@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["IDENTITY", "begins_segment", "last_segment", "segments"]
+__all__ = ["IDENTITY", "all_begin_segments", "begins_segment", "last_segment", "segments"]
 
 _LETTERS = (
     "\u00c0-\u00ff"  # Latin with diacritics
@@ -58,6 +58,16 @@ def begins_segment(character: str) -> bool:
     (True, False)
     """
     return character < "\u0300" or _BEGINS[character]
+
+
+def all_begin_segments(text: str) -> bool:
+    """
+    Whether each character of *text* is a segment by itself.
+
+    >>> all_begin_segments("caf\u00e9"), all_begin_segments("cafe\u0301")
+    (True, False)
+    """
+    return all([_BEGINS[character] for character in set(text)])
 
 
 def last_segment(text: str) -> int:

@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from procession.messages.text.decode import View, views
-from procession.messages.text.normalise import tricks_in
 from procession.messages.text.patterns import Rule
 from procession.messages.text.sieve import Sieve
 from procession.messages.text.spans import Span
+from procession.messages.text.tricks import tricks_in
 from procession.processors.detect.detector import CLEAN, Verdict
 from procession.processors.detect.injection_rules import INJECTION_RULES
 from procession.processors.detect.injection_scripts import OTHER_SCRIPTS
