@@ -35,7 +35,11 @@ class _Guard(Protocol):
     store: CostStore
     prices: PriceTable
     refuses_unknown: bool
-    timeout: float | None
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds the store may take."""
+        ...
 
     def account(self, scope: RequestScope) -> str | None:
         """Under which name the request is in the store, or ``None`` where it does not say whose it is."""

@@ -98,6 +98,7 @@ async def test_what_is_told_of_a_lookup() -> None:
         ({"cache": 5}, "cache=int"), ({"ttl": 0}, "ttl=0"), ({"ttl": True}, "ttl=True"), ({"ttl": "5"}, "ttl='5'"),
         ({"ttl": float("inf")}, "ttl=inf"), ({"wait": -1}, "wait=-1"), ({"store_timeout": 0}, "store_timeout=0"),
         ({"key": 5}, "key=int"), ({"scope": ""}, "scope=''"), ({"scope": 5}, "scope=5"),
+        ({"finish_reasons": ()}, "finish_reasons=()"),
         ({"finish_reasons": ["error"]}, "finish_reasons='error'"), ({"finish_reasons": ["stopp"]}, "'stopp'"),
         ({"on_hit": 5}, "on_hit=int"), ({"bust": "no"}, "bust=str"), ({"agent_id": ""}, "agent_id=''"),
     ],

@@ -9,6 +9,7 @@ from tests.processors.guardrails.cost_kit import CALL, RESOURCE, agent, for_user
 
 from procession.agents.agent import Agent
 from procession.messages.message import Message
+from procession.models.estimate import estimated_usage
 from procession.models.fallback import FallbackModel
 from procession.processors.contexts import LLMRequestContext
 from procession.storage.costs import UNIT, CostBalance, CostEntry, Reservation
@@ -69,19 +70,22 @@ async def test_a_refused_reservation_says_so() -> None:
 
 
 async def test_an_estimate_is_held() -> None:
-    """An estimated reservation is the prompt's and *reserve_tokens* of an answer, at the dearest of the models."""
+    """An estimated reservation is that of the prompt, its tools and *reserve_tokens* of an answer, at the dearest model."""
     store = InMemoryCosts()
     held: list[int] = []
+    asked: list[int] = []
 
     async def look_at(request: Any) -> str:
         held.append((await spent(store)).reserved)
+        asked.extend(estimated_usage(one).input_tokens for one in (request, request.replace(tools=())))
         return "Hi."
 
     cheap = FakeModel([], id="other")
     model = FallbackModel([FakeModel(look_at), cheap])
     stops = guard(store, reserve="estimate", reserve_tokens=100)
     await agent(model, stops, instructions="").generate([Message.user("Hello")], **for_user())
-    assert held == [(6 * 1000 + 100 * 10_000) * UNIT // 10**6]
+    assert asked[0] > asked[1] == 6
+    assert held == [(asked[0] * 1000 + 100 * 10_000) * UNIT // 10**6]
     assert await spent(store) == CostBalance(spent=CALL)
 
 

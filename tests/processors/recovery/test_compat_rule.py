@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.processors.recovery.test_history_compat import model_of, sent
 
-from procession.errors import ProcessorDefinitionError
+from procession.errors import ModelError, ProcessorDefinitionError
 from procession.messages.parts import ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage
-from procession.processors.recovery.compat_rule import CompatRule, family_of
+from procession.processors.recovery.compat_rule import CompatRule, family_of, words_of
 from procession.processors.recovery.history_compat import ProviderHistoryCompat
 from procession.testing.script import fail
 
@@ -104,3 +104,14 @@ def test_the_rules_are_the_documents() -> None:
     assert [family_of(name) for name in ("anthropic.messages", "openai.responses", "", 3)] == [
         "anthropic", "openai", None, None,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words", ["thinking missing ", "srvtoolu_", "reasoning ", "tool_use.id ", "was provided without its required "]
+)
+def test_what_a_provider_says_is_read_in_linear_time(words: str) -> None:
+    """A server that says the beginning of a refusal again and again, but never its end, holds nobody up."""
+    error = ModelError("refused", body={"error": {"message": words * (60_000 // len(words))}})
+    refused = words_of(error)
+    assert len(refused) < 21_000
+    assert [rule.name for rule in ProviderHistoryCompat().rules if rule.matches(refused)] == []

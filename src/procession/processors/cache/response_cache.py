@@ -135,6 +135,8 @@ class ResponseCache(Processor):
         self.bust = bust
         self.agent_id = agent_id
         self.finish_reasons = frozenset(some_of("ResponseCache", "finish_reasons", finish_reasons, _REASONS))
+        if not self.finish_reasons:
+            raise _wrong("finish_reasons=(), so that nothing is ever kept", "name at least one, or leave the cache out")
         self.on_hit = on_hit
         self.on_miss = on_miss
         self._flights = Flights()

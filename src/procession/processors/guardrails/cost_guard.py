@@ -14,7 +14,7 @@ from procession.errors import DefinitionError, InputError, ProcessorDefinitionEr
 from procession.messages.shapes import is_form
 from procession.messages.usage import Usage
 from procession.models.estimate import estimated_usage
-from procession.models.model import ModelRequest
+from procession.models.model import ModelRequest, ToolSpec
 from procession.models.prices.table import PriceTable
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputStepContext, LLMRequestContext
@@ -221,7 +221,7 @@ class CostGuard(Processor):
         Return what is to be held for the coming call.
         """
         if self._estimates and isinstance(ctx, LLMRequestContext):
-            asked = estimated_usage(ModelRequest(messages=ctx.prompt)).input_tokens
+            asked = estimated_usage(ModelRequest(messages=ctx.prompt, tools=_offered(ctx))).input_tokens
             usage = Usage(asked, self.reserve_tokens)
             return max([self.prices.cost(name, usage) or 0 for name in _names(model)])
         if callable(self.reserve):
@@ -271,6 +271,19 @@ def _names(model: Any) -> list[str]:
     if inside:
         return [name for one in inside for name in _names(one)]
     return [str(getattr(model, "id", ""))]
+
+
+def _offered(ctx: LLMRequestContext) -> tuple[ToolSpec, ...]:
+    """
+    Return what the model will be told of tools: of many, that is more than the rest of the prompt.
+    """
+    offered: Mapping[str, Any] = ctx.tools if ctx.tool_choice != "none" else {}
+    active = ctx.active_tools
+    return tuple(
+        ToolSpec(tool.name, tool.description, tool.parameters)
+        for tool in offered.values()
+        if active is None or tool.name in active
+    )
 
 
 def _first(ctx: HookContext[Any], what: str) -> bool:

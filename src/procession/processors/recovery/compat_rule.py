@@ -25,6 +25,8 @@ OnPrompt: TypeAlias = Callable[[Sequence[PromptMessage], Any], "Sequence[PromptM
 """Takes the prompt and the model; returns the prompt to send, or ``None`` where it stays as it is."""
 
 _CAUSES = 5
+_WORDS = 10_000
+"""Characters that are looked at of each: a server may answer anything."""
 _FAMILIES = {"azure": "openai", "gemini": "google", "vertex": "google", "claude": "anthropic"}
 """Providers that speak, and sign, as another one does."""
 
@@ -86,11 +88,11 @@ class CompatRule(Value, kw_only=True):
 
 def words_of(error: ModelError) -> str:
     """
-    Return what an error says, with its causes and what the provider answered.
+    Return what an error says, with its causes and what the provider answered; of each the first ten thousand characters.
     """
     words: list[str] = []
     for one in causes_of(error):
-        words += [str(one), str(getattr(one, "body", None) or "")]
+        words += [str(one)[:_WORDS], str(getattr(one, "body", None) or "")[:_WORDS]]
     return "\n".join(words)
 
 

@@ -258,9 +258,9 @@ DEFAULT_RULES: tuple[CompatRule, ...] = (
     CompatRule(
         name="strip-foreign-provider-executed-tools",
         error_patterns=(
-            r"server_tool_use\.id\b.*should match pattern",
-            r"_tool_result`? blocks?.*must have a corresponding `?(?:server|mcp)_tool_use",
-            r"(?:srvtoolu|mcptoolu)_\w+.*without a corresponding",
+            r"server_tool_use\.id\b.{0,400}should match pattern",
+            r"_tool_result`? blocks?.{0,400}must have a corresponding `?(?:server|mcp)_tool_use",
+            r"(?:srvtoolu|mcptoolu)_\w{1,200}\b.{0,400}without a corresponding",
         ),
         fix=_take_out_runs_of_others,
         apply_to_message=_without_foreign_runs,
@@ -268,15 +268,15 @@ DEFAULT_RULES: tuple[CompatRule, ...] = (
     CompatRule(
         name="anthropic-tool-id-format",
         error_patterns=(
-            r"tool_use(?:\.|_)id\b.*should match pattern",
-            r"tool_?use_?id\b.*satisfy regular expression pattern",
+            r"tool_use(?:\.|_)id\b.{0,400}should match pattern",
+            r"tool_?use_?id\b.{0,400}satisfy regular expression pattern",
         ),
         fix=_rename_calls,
     ),
     CompatRule(
         name="cerebras-strip-reasoning-content",
         error_patterns=(
-            r"\breasoning(?:_content)?\b'?.*(?:is unsupported|not supported|not permitted|unexpected field)",
+            r"\breasoning(?:_content)?\b'?.{0,400}(?:is unsupported|not supported|not permitted|unexpected field)",
         ),
         fix=_take_out_reasoning,
         apply_to_message=_without_reasoning("cerebras", _any),
@@ -288,7 +288,7 @@ DEFAULT_RULES: tuple[CompatRule, ...] = (
     ),
     CompatRule(
         name="anthropic-strip-foreign-reasoning-content",
-        error_patterns=(r"thinking\.signature: field required", r"thinking.*missing.*signature"),
+        error_patterns=(r"thinking\.signature: field required", r"thinking.{0,400}missing.{0,400}signature"),
         fix=_take_out_unsigned,
         apply_to_message=_without_reasoning("anthropic", _is_unsigned_for_anthropic),
     ),
@@ -301,7 +301,7 @@ DEFAULT_RULES: tuple[CompatRule, ...] = (
     CompatRule(name="azure-system-reminder-transform", apply_to_message=_with_other_tags),
     CompatRule(
         name="openai-orphan-item-id",
-        error_patterns=(r"was provided without its required\b.*\bitem", r"item with id '?\w+'? not found"),
+        error_patterns=(r"was provided without its required\b.{0,400}\bitem", r"item with id '?\w+'? not found"),
         fix=_forget_items,
     ),
 )
