@@ -11,11 +11,13 @@ from typing import Any
 
 from procession.messages.text.reach import UNBOUNDED, Reach, reach_of
 
-__all__ = ["Check", "Rule", "compile_pattern"]
+__all__ = ["FOREIGN_CASES", "Check", "Rule", "compile_pattern"]
 
 Check = Callable[[str], bool]
 """Whether what a pattern matched is one: a checksum, a range, a list of prefixes."""
 
+FOREIGN_CASES = re.compile("[\u0130\u0131\u017f\u212a]")
+"""Letters that match ASCII ones when case is ignored, and are not turned into them by ``lower()``."""
 _WORDS_LIMIT = 48
 _REPEAT = re.compile(r"[*+]|\{\d*,\}")
 """What a repeat without a limit is written with."""
@@ -269,6 +271,18 @@ class Rule:
         found: re.Pattern[str] = self._unless
         return found
 
+    def speaks_for(self, text: str, near: int, start: int) -> bool:
+        """
+        Whether words that speak for a finding stand from *near* to *start*.
+        """
+        return _stand(self.words_for, text, near, start) and self.context.search(text, near, start) is not None
+
+    def speaks_against(self, text: str, near: int, start: int) -> bool:
+        """
+        Whether words that speak against a finding stand from *near* to *start*.
+        """
+        return _stand(self.words_against, text, near, start) and self.unless.search(text, near, start) is not None
+
     @property
     def reach(self) -> Reach:
         """
@@ -295,6 +309,17 @@ class Rule:
 
     def __repr__(self) -> str:
         return f"Rule({self.name!r})"
+
+
+def _stand(needs: tuple[tuple[str, ...], ...], text: str, near: int, start: int) -> bool:
+    """
+    Whether the strings that words need may stand from *near* to *start*: patterns of many words are slow.
+    """
+    before = text[near:start] if needs else ""
+    if not needs or FOREIGN_CASES.search(before):
+        return True
+    before = before.lower()
+    return all(any(literal in before for literal in group) for group in needs)
 
 
 def _repeats(source: str) -> bool:

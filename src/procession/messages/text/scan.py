@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.messages.text.normalise import Folder
 from procession.messages.text.offsets import Offsets
+from procession.messages.text.patterns import FOREIGN_CASES, Rule
 from procession.messages.text.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from procession.messages.text.patterns import Rule
 
 __all__ = ["BUDGET", "FindLane", "Lane", "RuleLane", "find_spans", "in_order"]
 
@@ -35,8 +34,6 @@ _FEW = 2
 """Groups of so few rules are asked for the exact place where a match could begin."""
 _TRIES = 16
 """How often, and every how many characters, a rule is tried at single places before it is sought in all the rest."""
-_FOREIGN_CASES = re.compile("[\u0130\u0131\u017f\u212a]")
-"""Letters that match ASCII ones when case is ignored, and are not turned into them by ``lower()``."""
 _SPARE = 256
 """Decided characters that are kept before it is worth while to drop them."""
 
@@ -306,7 +303,7 @@ class RuleLane:
         """
         if any_case:
             if self._lower is None:
-                self._lower = "" if _FOREIGN_CASES.search(view) else view.lower()
+                self._lower = "" if FOREIGN_CASES.search(view) else view.lower()
             if not self._lower:
                 return True
             view = self._lower
@@ -324,11 +321,11 @@ class RuleLane:
         rejected = ""
         if rule.check is not None and not rule.check(view[start:end]):
             rejected = getattr(rule.check, "__name__", "check")
-        elif rule.has_unless and _speak(rule.words_against, rule.unless, view, near, start):
+        elif rule.has_unless and rule.speaks_against(view, near, start):
             rejected = "context"
         score = rule.score
         if rule.has_context and (not rejected or self._explain):
-            if _speak(rule.words_for, rule.context, view, near, start):
+            if rule.speaks_for(view, near, start):
                 score = rule.context_score
             elif rule.context_only:
                 rejected = rejected or "no context"
@@ -336,22 +333,6 @@ class RuleLane:
             place = self._offsets.span(start, end)
             self._found.append(Span(*place, rule.type, rule.name, score, rule.replacement, rejected))
         return not rejected
-
-
-def _speak(
-    needs: tuple[tuple[str, ...], ...], words: re.Pattern[str], view: str, near: int, start: int
-) -> re.Match[str] | None:
-    """
-    Return where *words* are found from *near* to *start*, which is not sought where one of the strings is missing that
-    they need: patterns of many words are slow.
-    """
-    if needs:
-        before = view[near:start]
-        if not _FOREIGN_CASES.search(before):
-            before = before.lower()
-            if not all(any(literal in before for literal in group) for group in needs):
-                return None
-    return words.search(view, near, start)
 
 
 def find_spans(rules: Sequence[Rule], text: str, *, fold: bool = False, explain: bool = False) -> list[Span]:
