@@ -147,6 +147,22 @@ def test_a_message_costs_its_parts_and_more() -> None:
     assert counter.count_message(answers) == 3 + 4 + 4 + len("[1,2]") + 2 + 765
 
 
+def test_a_picture_in_a_result_is_a_picture_however_it_is_said() -> None:
+    """What models' clients send as a file of a result costs what a file does, and not what its base64 has in letters."""
+    data = base64.b64encode(png(1000, 1000) + bytes(90_000)).decode()
+    for item in (
+        {"type": "image", "image": data},
+        {"type": "image-data", "data": data},
+        {"type": "image-url", "url": f"data:image/png;base64,{data}"},
+        {"type": "media", "data": f"data:image/png;base64,{data}", "mediaType": "image/png"},
+        FilePart(data, "image/png"),
+    ):
+        result = PromptToolResult("c", "look", {"type": "content", "value": [item, TextPart("xy")]})
+        assert Letters().count_part(result) == 765 + 2
+    text = {"type": "file", "data": "data:text/plain;base64,aGVsbG8=", "mediaType": "text/plain"}
+    assert Letters().count_part(PromptToolResult("c", "look", {"type": "content", "value": [text]})) == len("hello")
+
+
 def test_a_prompt_costs_its_messages_and_tools() -> None:
     """A request has what a provider adds, its tools as JSON, and its messages."""
     counter = Letters()

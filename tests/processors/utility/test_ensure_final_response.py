@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError
+from procession.messages.chunks import Chunk, FileChunk, Finish
+from procession.models.model import ModelRequest
 from procession.processors.memory.memory import Memory
 from procession.processors.utility.ensure_final_response import EnsureFinalResponse, EnsureFinalResponseProcessor
 from procession.processors.utility.tool_search import ToolSearch
@@ -155,6 +158,23 @@ async def test_other_answers_stay_as_they_are(script: list[Any]) -> None:
     ensured = EnsureFinalResponse(fallback="never")
     result = await agent(model, output_processors=[ensured], max_processor_retries=1).generate("Hi")
     assert ("never" not in result.text, len(model.requests)) == (True, len(script))
+
+
+async def test_a_picture_is_an_answer() -> None:
+    """A file without a word is neither asked for again nor replaced."""
+
+    class Painter(FakeModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+            async for chunk in super().stream(request):
+                if isinstance(chunk, Finish) and len(self.requests) > 1:
+                    yield FileChunk(b"picture", "image/png")
+                yield chunk
+
+    model = Painter([LOOK, say()])
+    ensured = EnsureFinalResponse(fallback="Nothing.")
+    result = await agent(model, output_processors=[ensured], max_processor_retries=1).generate("Draw it.")
+    assert (result.text, len(model.requests)) == ("", 2)
+    assert [part.data for part in result.steps[-1].files] == [b"picture"]
 
 
 async def test_it_works_in_a_workflow() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from procession.messages.parts import FilePart, ReasoningPart, TextPart
 from procession.messages.prompt import PromptMessage, PromptPart, PromptToolCall, PromptToolResult
+from procession.messages.prompt_parts import plain_file
 from procession.messages.shapes import is_form, is_items
 from procession.models.model import ToolSpec
 from procession.models.tokens.files import file_tokens
@@ -106,16 +107,20 @@ class TokenCounter:
 
     def _count_item(self, item: Any) -> float:
         """
-        Count one item of a result that is a list of texts and files.
+        Count one item of a result that is a list of texts and files, in the spellings that models' clients take.
         """
+        if isinstance(item, (TextPart, FilePart)):
+            return self.count_part(item)
         if not is_form(item):
             return self.count(as_json(item))
-        text, data = item.get("text"), item.get("data")
+        text, data = item.get("text"), item.get("data") or item.get("url") or item.get("image")
         kind = item.get("media_type") or item.get("mediaType") or item.get("mimeType")
+        if not kind and str(item.get("type", "")).startswith("image"):
+            kind = "image/*"
         if isinstance(text, str):
             return self.count(text)
         if isinstance(data, (str, bytes)) and isinstance(kind, str):
-            return file_tokens(FilePart(data, kind), self.count, self.images)
+            return file_tokens(plain_file(FilePart(data, kind)), self.count, self.images)
         return self.count(as_json(item))
 
     def __repr__(self) -> str:

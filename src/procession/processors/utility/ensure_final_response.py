@@ -92,7 +92,7 @@ class EnsureFinalResponse(Processor):
         """
         if ctx.tool_calls or ctx.text.strip() or ctx.finish_reason == "error":
             return
-        if not any(step.tool_calls for step in ctx.steps):
+        if ctx.steps[-1].files or not any(step.tool_calls for step in ctx.steps):  # a picture is an answer
             return
         retries: Any = ctx.scope.resources.get("max_processor_retries")
         if retries and ctx.retry_count < retries:
