@@ -96,6 +96,16 @@ async def test_ids_may_repeat(way: str, steps: int | None) -> None:
     assert shown(model.requests[3].messages) == ["one", "one done", "two", "call c1", "result c1"]
 
 
+async def test_ids_may_repeat_within_one_answer() -> None:
+    """Of two calls at a time that have one id, the one that goes takes its own result along."""
+    first, second = called("c1", "search"), ToolCallPart("c1", "lookup", {}, "result", "another")
+    for exclude, call, output in (("search", "lookup", "another"), ("lookup", "search", "found")):
+        prompt = await filtered(history(first, second), exclude=[exclude])
+        _, said, answered, _ = prompt
+        assert [part.tool_name for part in said.content] == [call]
+        assert [part.output["value"] for part in answered.content] == [output]
+
+
 async def test_what_is_left_of_a_repeated_id_is_its_own() -> None:
     """With ``preserve_model_output`` each call of one id leaves its own text, also where the first is not in the prompt."""
     messages = MessageList([Message.user("one")], source="memory")

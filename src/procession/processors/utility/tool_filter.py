@@ -111,7 +111,8 @@ class ToolCallFilter(Processor):
 
 class _PromptCalls:
     """
-    The calls of a prompt, by number.  Ids may repeat, so a result belongs to the last call of its id before it.
+    The calls of a prompt, by number.  Ids may repeat, so a result belongs to the last call of its id before it; where one
+    entry has several of an id, their results come in their order.
     """
 
     __slots__ = ("by_id", "calls", "parts", "steps")
@@ -123,16 +124,20 @@ class _PromptCalls:
         self.by_id: dict[str, list[int]] = {}
         self.parts: list[dict[int, int]] = []
         """For each entry the numbers of the calls that its parts are, or answer."""
+        waiting: dict[str, list[int]] = {}
         for at, entry in enumerate(prompt):
             numbers: dict[int, int] = {}
             for place, part in enumerate(entry.content):
                 if isinstance(part, PromptToolCall):
-                    numbers[place] = len(self.calls)
-                    self.by_id.setdefault(part.tool_call_id, []).append(len(self.calls))
+                    numbers[place] = number = len(self.calls)
+                    self.by_id.setdefault(part.tool_call_id, []).append(number)
                     self.calls.append(part)
                     self.steps.append(at)
-                elif isinstance(part, PromptToolResult) and part.tool_call_id in self.by_id:
-                    numbers[place] = self.by_id[part.tool_call_id][-1]
+                    before = waiting.get(part.tool_call_id, ())
+                    waiting[part.tool_call_id] = [*(one for one in before if self.steps[one] == at), number]
+                elif isinstance(part, PromptToolResult) and part.tool_call_id in waiting:
+                    asked = waiting[part.tool_call_id]
+                    numbers[place] = asked.pop(0) if len(asked) > 1 else asked[0]
             self.parts.append(numbers)
 
 
