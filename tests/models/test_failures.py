@@ -50,6 +50,13 @@ def test_known_secrets_are_scrubbed() -> None:
     assert scrub("the key is swordfish!", secrets=("swordfish", "")) == "the key is [redacted]!"
 
 
+@pytest.mark.parametrize("name", ["X-Amz-Signature", "X-Amz-Security-Token", "Signature", "X-Goog-Signature", "sig"])
+def test_a_signed_address_opens_nothing(name: str) -> None:
+    """What a provider could not fetch it names: who reads the error cannot fetch it either."""
+    said = f"cannot fetch https://files.example/a.png?Expires=3600&{name}=0aF%2Bzz9/8+= (404)"
+    assert scrub(said) == f"cannot fetch https://files.example/a.png?Expires=3600&{name}=[redacted] (404)"
+
+
 def test_harmless_text_stays() -> None:
     """Ordinary words and numbers are left as they are."""
     text = "task-force, risk-taking and max_tokens=4096 in model gpt-5-mini-2026"

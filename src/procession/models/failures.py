@@ -19,6 +19,7 @@ _KEYS = re.compile(
     r"|\bAIza[\w-]{10,}"
     r"|\bbearer\s+[\w\-.~+/=]{6,}"
     r"|(?<=key=)[\w-]{6,}"
+    r"|(?:(?<=signature=)|(?<=security-token=)|(?<=[?&]sig=))[\w%.~+/=-]{6,}"  # addresses that open a file for who has them
 )
 _SECRET_NAMES = re.compile(
     r"(?i)^(?:.*[-_])?(?:authorization|api[-_]?key|cookie|secret|password|(?:access|auth|security)[-_]?token)$"
