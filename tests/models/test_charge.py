@@ -43,6 +43,16 @@ def test_what_is_counted_goes_to_who_answered(by_guard: bool) -> None:
     assert (made.usage if by_guard else made.guard_usage) == NO_USAGE
 
 
+@pytest.mark.parametrize("usage", [None, Usage(5, 1)])
+def test_what_failed_ones_have_used_is_not_lost_with_the_answer(usage: Usage | None) -> None:
+    """Where the one that answers counts nothing, or is broken off, it is estimated, and the others pay what they said."""
+    told = ResponseMetadata(asked=(("a", Usage(5, 1)), ("b", NO_USAGE)))
+    made = scope()
+    charge_call(made, "all", REQUEST, told, usage, "four tokens")
+    assert calls(made) == [("a", Usage(5, 1), False), ("b", Usage(4 + 2, 4), True)]
+    assert made.usage == Usage(5, 1)
+
+
 def test_what_was_broken_off_is_estimated_for_those_who_ask() -> None:
     """The request's own account has only what was counted; whoever asks for calls is told an estimate."""
     for usage in (None, Usage()):

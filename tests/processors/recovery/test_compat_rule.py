@@ -90,6 +90,8 @@ def test_what_is_no_rule_is_refused() -> None:
     rule = CompatRule(name="mine")
     with pytest.raises(ProcessorDefinitionError, match="two rules are called 'mine'"):
         ProviderHistoryCompat(additional_rules=[rule, rule])
+    with pytest.raises(ProcessorDefinitionError, match="additional_rules is CompatRule"):
+        ProviderHistoryCompat(additional_rules=rule)  # type: ignore[arg-type]
     with pytest.raises(ProcessorDefinitionError, match="dict is no rule"):
         ProviderHistoryCompat(additional_rules=[{"name": "x"}])  # type: ignore[list-item]
 

@@ -257,6 +257,7 @@ def test_rules_that_are_none_are_refused(options: dict[str, Any], named: str) ->
         ({"trim_mode": "memory-only"}, "trim_mode"),
         ({"counter": "gpt2"}, "gpt2"),
         ({"additional_rules": ["prompt too long"]}, "str"),
+        ({"additional_rules": ContextRule(name="a", match=bool)}, "additional_rules=ContextRule"),
         ({"additional_rules": [ContextRule(name="a", match=bool)] * 2}, "'a'"),
     ],
 )

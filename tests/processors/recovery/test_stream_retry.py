@@ -211,6 +211,7 @@ async def test_a_wait_can_be_aborted() -> None:
         {"matchers": [{"match": is_bad_request, "delay_ms": None}]},
         {"matchers": [{"match": is_bad_request, "on_retry": 3}]},
         {"delay_ms": float("inf")},
+        {"matchers": is_bad_request},
     ],
 )
 def test_options_that_mean_nothing(options: Any) -> None:

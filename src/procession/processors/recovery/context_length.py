@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from procession.errors import DefinitionError, ModelError, ProcessorDefinitionError
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_sequence
 from procession.models.tokens.counter import TokenCounter
 from procession.models.tokens.router import counter_for, resolve_counter
 from procession.processors.contexts import APIErrorContext, LLMRequestContext
@@ -194,6 +195,10 @@ def _with_own(additional: Sequence[ContextRule]) -> tuple[ContextRule, ...]:
     Return *additional* rules, then our own but for those whose name one of them has.
     """
     names: set[str] = set()
+    if not is_sequence(additional):
+        raise ProcessorDefinitionError(
+            f"{_NAME} has additional_rules={type(additional).__name__}", hint="give a list of them"
+        )
     for rule in additional:
         if not isinstance(rule, ContextRule):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ProcessorDefinitionError(

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.prompt import PromptMessage
+from procession.messages.shapes import is_sequence
 from procession.processors.contexts import APIErrorContext, LLMRequestContext
 from procession.processors.processor import Processor
 from procession.processors.recovery.compat_rule import CompatRule, words_of
@@ -47,6 +48,10 @@ class ProviderHistoryCompat(Processor):
     def __init__(self, *, additional_rules: Sequence[CompatRule] = (), id: str | None = None) -> None:
         super().__init__(id=id)
         added: dict[str, CompatRule] = {}
+        if not is_sequence(additional_rules):
+            raise ProcessorDefinitionError(
+                f"additional_rules is {type(additional_rules).__name__}", hint="give a list of them"
+            )
         for rule in additional_rules:
             if not isinstance(rule, CompatRule):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ProcessorDefinitionError(

@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from procession.errors import ModelError, ProcessorDefinitionError
+from procession.messages.shapes import is_sequence
 from procession.processors.contexts import APIErrorContext
 from procession.processors.processor import Processor
 from procession.processors.recovery.compat_rule import causes_of, words_of
@@ -50,8 +51,9 @@ class PrefillErrorHandler(Processor):
 
     def __init__(self, *, matchers: Sequence[Matcher] = (), id: str | None = None) -> None:
         super().__init__(id=id)
-        if isinstance(matchers, str):
-            raise ProcessorDefinitionError("matchers is a text", hint="give a list of them")
+        if not is_sequence(matchers):
+            what = "a text" if isinstance(matchers, str) else type(matchers).__name__
+            raise ProcessorDefinitionError(f"matchers is {what}", hint="give a list of them")
         self._matchers = [_refuses_prefill, *(_matcher(given, at) for at, given in enumerate(matchers))]
 
     async def process_api_error(self, ctx: APIErrorContext) -> Mapping[str, Any] | None:

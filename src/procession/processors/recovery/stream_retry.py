@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict, cast
 from anyio import sleep
 
 from procession.errors import ModelError, ProcessorDefinitionError
-from procession.messages.shapes import is_form
+from procession.messages.shapes import is_form, is_sequence
 from procession.processors.contexts import APIErrorContext
 from procession.processors.processor import Processor
 
@@ -92,6 +92,8 @@ class StreamErrorRetry(Processor):
         self.delay_ms = _delay(delay_ms, "delay_ms")
         self.max_retry_after_ms = _number(max_retry_after_ms, "max_retry_after_ms")
         self.retry_unknown_errors = retry_unknown_errors
+        if not is_sequence(matchers):
+            raise ProcessorDefinitionError(f"matchers is {type(matchers).__name__}", hint="give a list of them")
         self._policies = [self._policy(given, f"matchers[{index}]") for index, given in enumerate(matchers)]
         self._policies.append(_Policy(_may_pass, self.max_retries, self.delay_ms))
         self._unknown = _Policy(_may_pass, self.max_retries, self.delay_ms)
