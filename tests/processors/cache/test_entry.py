@@ -97,6 +97,8 @@ CORRUPT: list[Any] = [
     entry(chunks=[{"$type": "MessageList"}]), entry(chunks=[{"$error": {}}]), entry(chunks=[{"$bytes": "="}]),
     entry(chunks=[{"$type": "Finish", "reason": "error"}]), entry(chunks=[{"$type": "Start", "run_id": "r", "message_id": "m"}]),
     entry(chunks=[{"$type": "ErrorChunk", "error": {"$error": {"name": "X", "message": "x", "code": None}}}]),
+    entry(chunks=[{"$type": "Finish", "reason": "stop", "usage": {"$type": "Usage", "input_tokens": -5}}]),
+    entry(chunks=[{"$type": "Finish", "reason": "stop", "usage": {"$type": "Usage", "output_tokens": float("inf")}}]),
     entry(chunks=[{"$type": "ToolCall", "tool_call_id": "c", "tool_name": 5, "args": {}}]), 5, b"\x80\x04.", None,
 ]  # fmt: skip
 

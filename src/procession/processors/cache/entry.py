@@ -7,6 +7,7 @@ It is read as an answer that no one need trust: only chunks of a model's answer 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from procession.messages.chunk_reading import read_answer
 from procession.messages.chunks import Chunk, Finish, ResponseMetadata, StepStart, ToolCall, ToolError, ToolResult
 from procession.messages.serial import to_data
 from procession.messages.shapes import is_dict, is_items
+from procession.messages.usage import Usage
 
 __all__ = ["read_entry", "write_entry"]
 
@@ -69,8 +71,16 @@ def read_entry(key: str, text: Any) -> tuple[Chunk, ...]:
     if not is_items(chunks):
         raise MessageError("the entry has no chunks")
     try:
-        return read_answer(chunks, "the entry")
+        answer = read_answer(chunks, "the entry")
     except MessageError:
         raise
     except Exception as error:  # whatever is in there, it is no answer
         raise MessageError("the entry is no answer of a model") from error
+    for end in answer:
+        if isinstance(end, Finish) and not all(_is_count(getattr(end.usage, name)) for name in Usage.__fields__):
+            raise MessageError("the entry has a usage that is none")
+    return answer
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value < math.inf
