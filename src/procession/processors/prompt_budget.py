@@ -72,17 +72,15 @@ def newest_turn(prompt: Sequence[PromptMessage], messages: MessageList) -> range
 
     Where the prompt has no entry of a user, the range is empty and stands at its end.
     """
-    said = _last_said(messages)
-    last = -1
-    wanted = user_content(said[-1].parts, said[-1].provider_metadata) if said else None
-    for at in range(len(prompt) - 1, -1, -1):
-        if prompt[at].role == "user":
-            last = max(last, at)
-            if wanted is None or prompt[at].content == wanted:
-                last = at
-                break
-    if last < 0:
+    users = [at for at in range(len(prompt) - 1, -1, -1) if prompt[at].role == "user"]
+    if not users:
         return range(len(prompt), len(prompt))
+    said = _last_said(messages)
+    wanted = user_content(said[-1].parts, said[-1].provider_metadata) if said else None
+    last = next((at for at in users if wanted is None or prompt[at].content == wanted), None)
+    if last is None:  # a processor before has changed the entry, such as by showing the file that it refers to
+        signals = [signal_content(message) for message in messages.view() if message.role == "signal"]
+        last = next((at for at in users if prompt[at].content not in signals), users[0])
     start = last
     while last - start + 1 < len(said) and start and prompt[start - 1].role == "user":
         start -= 1

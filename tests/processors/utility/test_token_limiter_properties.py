@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.agents.kit import at, counted_tool
 from tests.processors.utility.test_token_limiter import Words
 
 from procession.agents.agent import Agent
@@ -17,8 +19,10 @@ from procession.messages.parts import Part, ReasoningPart, StepStartPart, TextPa
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.messages.to_prompt import PromptBuilder
 from procession.processors.prompt_budget import PromptCosts, fitting, newest_turn, tool_groups
+from procession.processors.utility.ensure_final_response import EnsureFinalResponse
 from procession.processors.utility.token_limiter import TokenLimiter
 from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool
 
 IDS = ("c1", "c2", "c3")
 """Few, so that calls of different turns have the same id, as providers give them that count from one."""
@@ -149,3 +153,28 @@ def test_a_request_that_passes_is_within_the_limit(
     last = request.messages[-1]
     assert last.role == "user"
     assert last.text == question or (user_text == "truncate" and last.text.endswith(" [cut]"))
+
+
+@pytest.mark.parametrize("limit", range(20, 60, 4))
+async def test_a_changed_entry_is_still_what_the_user_said(limit: int) -> None:
+    """Where a processor before changed the entry, and a signal stands behind it, the user's words stay or the run stops."""
+
+    def show_file(ctx: Any) -> Any:
+        return {
+            "prompt": [
+                entry.replace(content=(*entry.content, TextPart("[file]"))) if "question" in entry.text else entry
+                for entry in ctx.prompt
+            ]
+        }
+
+    tool, _ = counted_tool()
+    model = FakeModel([call_tool("lookup"), "done"])
+    limiter = TokenLimiter(limit, counter=Words(), count_tools=False)
+    agent = Agent(
+        "clerk", model=model, tools=[tool], max_steps=2,
+        input_processors=[at("process_llm_request", show_file), EnsureFinalResponse(), limiter],
+    )  # fmt: skip
+    history = [{"role": "user", "content": words(5)}, {"role": "assistant", "content": words(5)}]
+    result = await agent.generate([*history, {"role": "user", "content": f"question {words(15)}"}])
+    assert all(any("question" in entry.text for entry in request.messages) for request in model.requests)
+    assert result.tripwire is not None or any("final step" in entry.text for entry in model.requests[1].messages)
