@@ -21,13 +21,16 @@ async def commit_marks(scope: RequestScope, outcome: Outcome) -> None:
     marks, scope.marks = scope.marks, []
     failure: Exception | None = None
     try:
-        for mark in marks:
+        for at, mark in enumerate(marks):
             if failure is not None and not mark.always:
                 continue
             try:
                 await mark.commit(outcome)
             except Exception as error:
                 failure = failure or error
+            except BaseException:  # cancelled: what is always saved is for whoever cleans up
+                scope.marks = [one for one in marks[at:] if one.always]
+                raise
         if failure is not None:
             raise failure
     finally:

@@ -287,3 +287,23 @@ async def test_a_store_that_hangs_at_the_end_is_not_waited_for(on_error: Any) ->
         return
     with pytest.raises(ProcessorError, match="could not book what the run has cost: TimeoutError"):
         await made.generate("Hi", **for_user())
+
+
+@pytest.mark.parametrize("reserve", [None, 1])
+async def test_whoever_cancels_while_the_rest_is_booked_has_paid_for_it(reserve: int | None) -> None:
+    """A run that is cancelled in its very last booking books it all the same, once, and gives back what is held."""
+    store, other = Failing(), InMemoryCosts()
+    booking = anyio.Event()
+
+    async def slow() -> None:
+        store.instead = None
+        booking.set()
+        await anyio.sleep_forever()
+
+    guards = [guard(other, id="other"), guard(store, reserve=reserve)]
+    made = agent(FakeModel("Hi."), *guards, output_processors=[Breaks(store, slow)])
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: made.generate("Hi", **for_user()))
+        await booking.wait()
+        group.cancel_scope.cancel()
+    assert await spent(store) == await spent(other) == CostBalance(spent=CALL)
