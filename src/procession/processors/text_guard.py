@@ -14,8 +14,9 @@ from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.text.patterns import Rule
-from procession.messages.text.scan import FindLane, Lane, RuleLane, in_order
+from procession.messages.text.scan import FindLane, Lane, RuleLane
 from procession.messages.text.spans import Region, Span, resolve
+from procession.messages.text.whole import search_whole
 from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
@@ -36,8 +37,7 @@ __all__ = ["Look", "Mode", "Phase", "TextGuard"]
 
 Mode = Literal["enforce", "monitor"]
 Phase = Literal["input", "output", "all"]
-Look: TypeAlias = Callable[[str], list[Region]]
-"""Finds what counts in a text."""
+Look: TypeAlias = Callable[[str], list[Region]]  # finds what counts in a text
 _OUTPUT_HOOKS = ("process_output_stream", "process_output_result", "process_tool_result")
 _LARGEST_BATCH = 16
 
@@ -146,7 +146,7 @@ class TextGuard(Processor):
         """
         Return what is in *text*.  Spans may overlap.
         """
-        return in_order(self.search().feed(text, final=True))
+        return search_whole(self.search(), text, seconds=None if self.asks else self.timeout)
 
     def search(self, *, explain: bool = False) -> Lane:
         """
@@ -226,7 +226,7 @@ class TextGuard(Processor):
         Return everything that was looked at in *text*: also what is below the threshold, or was turned down and why.
         """
         own = type(self).find is not TextGuard.find
-        found = self.find(text) if own else in_order(self.search(explain=True).feed(text, final=True))
+        found = self.find(text) if own else search_whole(self.search(explain=True), text, seconds=60)
         return [told(span, text, folds=self.folds, allowed=self.allowed) for span in found]
 
     def guard(self, text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
+from collections.abc import Mapping, Sequence
 
 __all__ = [
     "IBAN_LENGTHS", "aadhaar", "card_number", "cpf", "dni_or_nie", "iban", "iban_length",
@@ -17,6 +18,9 @@ __all__ = [
 ]  # fmt: skip
 
 _DIGITS = re.compile(r"[0-9]")
+
+
+_DOUBLED = dict(zip("0123456789", (0, 2, 4, 6, 8, 1, 3, 5, 7, 9), strict=True))
 
 
 def _digits(text: str) -> str:
@@ -30,11 +34,8 @@ def luhn(text: str) -> bool:
     >>> luhn("4111 1111 1111 1111"), luhn("4111 1111 1111 1112")
     (True, False)
     """
-    total = 0
-    for index, digit in enumerate(reversed(_digits(text))):
-        value = int(digit) << (index & 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
+    digits = _digits(text)
+    return (sum(map(int, digits[-1::-2])) + sum([_DOUBLED[digit] for digit in digits[-2::-2]])) % 10 == 0
 
 
 _ISSUERS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
@@ -54,6 +55,25 @@ _ISSUERS: tuple[tuple[int, int, tuple[int, ...]], ...] = (
 )  # fmt: skip
 
 
+_BEGINNING = 6
+"""Digits by which an issuer is known."""
+
+
+def _by_beginning() -> Mapping[str, Sequence[tuple[int, int, tuple[int, ...]]]]:
+    """
+    Return the issuers by the first digit, each with the first and last six digits that a number of its can begin with.
+    """
+    issuers: dict[str, list[tuple[int, int, tuple[int, ...]]]] = {}
+    for low, high, lengths in _ISSUERS:
+        scale = 10 ** (_BEGINNING - len(str(low)))
+        for first in range(int(str(low)[0]), int(str(high)[0]) + 1):
+            issuers.setdefault(str(first), []).append((low * scale, (high + 1) * scale - 1, lengths))
+    return issuers
+
+
+_ISSUERS_OF = _by_beginning()
+
+
 def card_number(text: str) -> bool:
     """
     Whether it is a payment card: an issuer's beginning, that issuer's length, and the check digit.
@@ -64,8 +84,9 @@ def card_number(text: str) -> bool:
     (True, False)
     """
     digits = _digits(text)
-    for low, high, lengths in _ISSUERS:
-        if len(digits) in lengths and low <= int(digits[: len(str(low))]) <= high:
+    beginning = int(digits[:_BEGINNING] or 0)
+    for low, high, lengths in _ISSUERS_OF.get(digits[:1], ()):
+        if len(digits) in lengths and low <= beginning <= high:
             return len(set(digits)) > 1 and luhn(digits)
     return False
 
