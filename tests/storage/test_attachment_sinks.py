@@ -177,6 +177,20 @@ async def test_a_file_that_was_changed_is_mended_by_the_next_one(tmp_path: Path)
     assert secret.read_bytes() == bytes(len(PICTURE))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a file that never ends has to be made")
+async def test_a_disk_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> None:
+    """Who is cancelled goes on, although the thread still waits for the file."""
+    sink = FileSink(tmp_path)
+    reference = await kept(sink)
+    file = tmp_path / reference.removeprefix(sink.prefix)
+    file.unlink()
+    os.mkfifo(file)
+    with anyio.move_on_after(0.05) as waiting:
+        await sink.get(reference, scope="ada")
+    assert waiting.cancelled_caught
+    os.close(os.open(file, os.O_WRONLY))  # the thread goes home
+
+
 async def test_no_checksums_are_sent_unasked(bucket: Make) -> None:
     """Servers that speak S3 and are not AWS's refuse what boto3 adds by itself: neither a call nor an address has it."""
     sink = bucket()

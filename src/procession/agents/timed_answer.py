@@ -66,7 +66,7 @@ class _Alarm:
         self._state = state
         self._attempt = attempt
         self._chain = chain
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._due = math.inf
         self._sleep: anyio.CancelScope | None = None
         self.reading = anyio.CancelScope()

@@ -5,12 +5,14 @@ FileSink: attachments in a directory of this machine.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISREG
 from tempfile import mkstemp
+from typing import TypeVar
 
 from anyio.to_thread import run_sync
 
@@ -19,6 +21,7 @@ from procession.storage.attachments import is_key, key_of
 
 __all__ = ["FileSink"]
 
+T = TypeVar("T")
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 """How a file is opened: not through a link, where the system can tell."""
 
@@ -52,7 +55,7 @@ class FileSink:
 
         Raises ``StoreError`` where it cannot be written.
         """
-        return self.prefix + await run_sync(self._write, data, scope)
+        return self.prefix + await _do(partial(self._write, data, scope))
 
     async def get(self, reference: str, *, scope: str | None) -> bytes | None:
         """
@@ -61,7 +64,7 @@ class FileSink:
         Raises ``StoreError`` where it cannot be read, or is no longer what was put.
         """
         path = self._path(reference, scope)
-        return await run_sync(_read, path) if path is not None else None
+        return await _do(partial(_read, path)) if path is not None else None
 
     async def url(self, reference: str, *, scope: str | None) -> str | None:
         """
@@ -76,7 +79,7 @@ class FileSink:
         Raises ``StoreError`` where it cannot be removed.
         """
         path = self._path(reference, scope)
-        return path is not None and await run_sync(partial(_remove, path))
+        return path is not None and await _do(partial(_remove, path))
 
     def _path(self, reference: str, scope: str | None) -> Path | None:
         key = reference.removeprefix(self.prefix)
@@ -104,6 +107,13 @@ class FileSink:
         except OSError as error:
             raise _failed("written", error) from error
         return key
+
+
+async def _do(call: Callable[[], T]) -> T:
+    """
+    Do *call* in a worker thread; who is cancelled does not wait for the disk, which may be elsewhere and gone.
+    """
+    return await run_sync(call, abandon_on_cancel=True)
 
 
 def _has(path: Path, data: bytes) -> bool:
