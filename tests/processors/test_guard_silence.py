@@ -8,11 +8,13 @@ from typing import Any
 import anyio
 import pytest
 from structlog.testing import capture_logs
-from tests.agents.kit import WAYS, ask
+from tests.agents.kit import WAYS, ask, counted_tool
 from tests.processors.stream_kit import deltas, streamed
 
 from procession.agents.agent import Agent
 from procession.errors import StoreError
+from procession.messages.message import Message
+from procession.messages.parts import ToolCallPart
 from procession.processors.detect.detector import Verdict
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
@@ -20,6 +22,7 @@ from procession.processors.violation import Violation
 from procession.steps.scope import RequestScope
 from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool
 from procession.workflows.workflow import create_workflow
 
 pytestmark = pytest.mark.anyio
@@ -138,6 +141,32 @@ async def test_feedback_of_a_retry_quotes_nothing(way: str) -> None:
     feedback = [message for message in model.requests[1].messages if message.role == "system"]
     assert "Types: ssn" in str(feedback)
     assert not leaks(feedback, seen.result.text, seen.result.violations, seen.result.messages)
+
+
+@both_ways
+@pytest.mark.parametrize("strategy", ["redact", "block", "warn", "filter"])
+@pytest.mark.parametrize("client", [True, False])
+async def test_the_place_of_a_finding_quotes_no_key(way: str, strategy: Any, client: bool) -> None:
+    """PII-014: where a key of a tool's result is personal data it stands as a star in the paths of reports and tripwires, its
+    own and those of what is under it."""
+    value = {"people": {SSN: {"note": f"call {SSN}", "age": 3}}}
+    told: list[Violation] = []
+    guard = PIIDetector(
+        strategy=strategy, detection_types=["ssn"], redaction="placeholder", on_violation=told.append,
+        phase="input" if client else "output",
+    )  # fmt: skip
+    look, _ = counted_tool("look", value)
+    model = FakeModel(["ok"] if client else [call_tool("look"), "ok"])
+    agent = Agent(
+        "a", model=model, tools=[] if client else [look],
+        input_processors=[guard] if client else [], output_processors=[] if client else [guard],
+    )  # fmt: skip
+    answered = Message("assistant", (ToolCallPart("c", "look", {}, "result", value),))
+    seen = await ask(agent, way, [Message.user("who?"), answered] if client else "who?")
+    assert not leaks(told, seen.result.violations, seen.result.tripwire)
+    assert told[0].detail["path"].removeprefix("result.") == "people.*"
+    paths = [one.detail["path"].removeprefix("result.") for one in seen.result.violations]
+    assert paths == (["people.*"] if strategy == "block" else ["people.*", "people.*.note"])
 
 
 def test_in_parallel_guards_nothing_leaks_either() -> None:

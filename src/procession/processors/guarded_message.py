@@ -14,9 +14,10 @@ from procession.messages.text.tricks import tricks_in
 from procession.processors.context import HookContext
 from procession.processors.guarded_strings import NOTICE
 from procession.processors.hold_back import Piece, pieces_of
+from procession.processors.strings import Path
 from procession.processors.text_places import Change, Place, changed, findings
 
-__all__ = ["guarded_message", "told", "undone"]
+__all__ = ["guarded_message", "placed", "told", "undone"]
 
 
 class Replacing(Protocol):
@@ -48,8 +49,10 @@ def guarded_message(
     changes: list[Change] = []
     dropped = False
     filters = guard.strategy == "filter"
+    hidden_keys: set[Path] = set()
     for found in findings(texts, look):
-        where = {"phase": ctx.hook.value, "messageId": message.id, **found.where()}
+        hidden_keys.update(found.keys())
+        where = {"phase": ctx.hook.value, "messageId": message.id, **found.where(hidden_keys)}
         if dropped and not found.in_result:
             continue
         if guard.settle(ctx, pieces_of(found.text, found.regions), where):
@@ -65,6 +68,21 @@ def guarded_message(
             ctx.message_list.replace(message.with_parts(rest), redacted=True)
         else:
             ctx.message_list.remove([message.id], redacted=True)
+
+
+def placed(metadata: Any, where: Mapping[str, Any]) -> Any:
+    """
+    Return what a tripwire says, with the place of a finding inside a tool's value, which nobody would look for, and with
+    what was undone, if it says anything.
+
+    >>> placed(None, {"path": "items[0].html", "transforms": ["base64"]})
+    {'path': 'items[0].html'}
+    """
+    added = [name for name in ("transforms" if metadata else "", "path") if name in where]
+    if not added:
+        return metadata
+    said: dict[str, Any] = dict(metadata or {})
+    return said | {name: where[name] for name in added}
 
 
 def undone(pieces: Sequence[Piece], *, folds: bool) -> list[str]:

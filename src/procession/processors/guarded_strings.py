@@ -55,11 +55,17 @@ def guarded_strings(
     keys, and return the value as it leaves it: the same object where nothing changes.
     """
     found: dict[Path, str] = {}
+    hidden: set[Path] = set()
     for path, text in strings_in(value):
-        if not keys and path[-1:] == (KEY,):
+        is_key = path[-1:] == (KEY,)
+        if is_key and not keys:
             continue
         regions = look(text)
-        if regions and guard.settle(ctx, pieces_of(text, regions), {**where, "path": shown(path)}):
+        if not regions:
+            continue
+        if is_key:  # which comes before what stands under it, and is in the paths of all that
+            hidden.add(path[:-1])
+        if guard.settle(ctx, pieces_of(text, regions), {**where, "path": shown(path, hidden)}):
             found[path] = NOTICE if guard.strategy == "filter" else guard.joined(pieces_of(text, regions))
     return replace_strings(value, lambda path, text: found.get(path, text)) if found else value
 

@@ -4,7 +4,7 @@ The strings inside a value that a tool returned, and its long numbers, which may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from procession.messages.shapes import is_dict, is_items
@@ -102,16 +102,19 @@ def _fresh(key: str, made: Mapping[Any, Any]) -> str:
     return f"{key} ({number})"
 
 
-def shown(path: Path) -> str:
+def shown(path: Path, hidden: Collection[Path] = ()) -> str:
     """
-    Return *path* as people write it.
+    Return *path* as people write it, with a star for each key whose own path is among the *hidden* ones.
 
     >>> shown(("items", 0, "meta", "html"))
     'items[0].meta.html'
+    >>> shown(("by-mail", "eva@example.net", "age"), {("by-mail", "eva@example.net")})
+    'by-mail.*.age'
     """
     out = ""
-    for key in path:
+    for at, key in enumerate(path):
         if key == KEY:
             continue
-        out += f"[{key}]" if isinstance(key, int) else f".{key}" if out else key
+        name = "*" if hidden and path[: at + 1] in hidden else key
+        out += f"[{name}]" if isinstance(name, int) else f".{name}" if out else name
     return out

@@ -21,7 +21,7 @@ from procession.processors.check_only import only_checks
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext, OutputResultContext, OutputStreamContext, ToolResultContext
 from procession.processors.guard_scope import Scope, messages_in, note_files, scope_of
-from procession.processors.guarded_message import guarded_message, told, undone
+from procession.processors.guarded_message import guarded_message, placed, told, undone
 from procession.processors.guarded_strings import guarded_call, guarded_notes, guarded_strings
 from procession.processors.hold_back import PASSED, Piece, Released, StreamedText, Watch, digest_of, pieces_of
 from procession.processors.hooks import Hook
@@ -320,8 +320,7 @@ class TextGuard(Processor):
             ctx.report(reason, self.detail(pieces, where), "would_block")
             return False
         if self.strategy == "block":
-            metadata: Any = self.metadata(spans)
-            ctx.abort(reason, metadata={**metadata, "transforms": tricks} if tricks and metadata else metadata)
+            ctx.abort(reason, metadata=placed(self.metadata(spans), where))
         ctx.report(reason, self.detail(pieces, where), "warned" if self.passes else "modified")
         return not self.passes
 

@@ -117,12 +117,18 @@ class Finding(NamedTuple):
             for one in self.regions
         ]
 
-    def where(self) -> dict[str, Any]:
+    def where(self, hidden: Collection[Path] = ()) -> dict[str, Any]:
         """
-        Return the part, and for a tool's result the place in it.
+        Return the part, and for a tool's result the place in it, without the keys that are *hidden*.
         """
         one = next(self.touched(), self.place.segments[0])
-        return {"partIndex": one.part, **({"path": shown(one.path)} if one.path else {})}
+        return {"partIndex": one.part, **({"path": shown(one.path, hidden)} if one.path else {})}
+
+    def keys(self) -> Iterator[Path]:
+        """
+        Yield the paths of the keys that something was found in.
+        """
+        return (one.path[:-1] for one in self.touched() if one.path[-1:] == (KEY,))
 
 
 def new_texts(message: Message, *, joined: bool) -> dict[Place, str]:

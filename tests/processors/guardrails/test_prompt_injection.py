@@ -173,6 +173,7 @@ async def test_an_attack_in_a_result_does_not_reach_the_model() -> None:
     made, model = agent(PromptInjectionDetector(phase="output", on_violation=told.append))
     result = await made.generate("What is on the menu?")
     assert (result.status, len(model.requests), len(told)) == ("blocked", 1, 1)
+    assert told[0].detail == {"path": "items[0].meta.html"}
     told.clear()
     made, model = agent(PromptInjectionDetector(phase="output", strategy="filter", on_violation=told.append))
     result = await made.generate("What is on the menu?")

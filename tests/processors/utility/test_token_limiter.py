@@ -122,12 +122,13 @@ async def test_a_call_and_its_result_stay_together(way: str, limit: int) -> None
     assert ("assistant: tool-call" in sent) == (limit >= 26)
 
 
-async def test_a_call_that_is_too_long_goes_whole() -> None:
+@pytest.mark.parametrize(("counter", "text"), [(Words(), "x " * 400), ("estimate", "x" * 400), (None, "x" * 400)])
+async def test_a_call_that_is_too_long_goes_whole(counter: Any, text: str) -> None:
     """TOK-001: a call with long arguments goes with its result; what was said before and after it stays."""
     model = FakeModel("ok")
-    call = ToolCallPart("c1", "write", {"t": "x " * 400}, "result", "ok")
+    call = ToolCallPart("c1", "write", {"t": text}, "result", "ok")
     answers = [Message("assistant", (call,)), Message("assistant", (TextPart("done"),))]
-    agent = Agent("clerk", model=model, input_processors=[TokenLimiter(40, counter=Words())])
+    agent = Agent("clerk", model=model, input_processors=[TokenLimiter(40, counter=counter)])
     await agent.generate([Message.user("write the file"), *answers, Message.user("thanks, next")])
     assert said(model.requests[0]) == ["user: write the file", "assistant: done", "user: thanks, next"]
 

@@ -34,7 +34,7 @@ _SIGNS: Mapping[str, str] = {
     "address": r"https?:|www\.|[\w.]@[\w-]+\.[a-z]|\bmailto:",
     "markup": r"<!--|-->|display: ?none|font-size: ?0|color: ?(?:white|#fff)|\bhidden\b|!\[|<(?:div|span|p|style)\b",
     "turn": r"(?<!\w)(?:system|assistant|user|human|ai|admin|developer|instruction)\]?\*{0,2} ?[:>]|<\|?/?\w+\|?>|\[/?inst\]"
-    r"|<</?sys|#{2,} ?\w|={3,}|-{3,} ?(?:begin|end|new|system)|\bend of (?:document|text|prompt|input|context|user|message|data)",
+    r"|<</?sys|(?<!#)#{2,} ?\w|={3,}|(?<!-)-{3,} ?(?:begin|end|new|system)|\bend of (?:document|text|prompt|input|context|user|message|data)",
     "quote": r"[\"“”„«»「」『』]",
     "question": r"[?？؟]",
     "call": r"\b[a-z]+_[a-z_]+\b|\w\(\)|\w\(['\"]",
