@@ -95,6 +95,10 @@ class HookCaller:
             raise ProcessorDefinitionError(
                 f"processor {owner.id!r} has on_error={option(owner, 'on_error')!r}", hint='it is "stop" or "skip"'
             )
+        if self.timeout is not None and not _is_time(self.timeout):
+            raise ProcessorDefinitionError(
+                f"processor {owner.id!r} has timeout={self.timeout!r}", hint="it is a number of seconds, or None"
+            )
         if in_development():
             for hook, method in self.methods.items():
                 self.methods[hook] = watched(
@@ -278,6 +282,10 @@ class HookCaller:
         for field in payload.changeable:
             setattr(payload, field, getattr(before, field))
         self.skipped(ctx, error)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
 def _has_retry(owner: Any, payload: Any) -> bool:

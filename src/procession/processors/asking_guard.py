@@ -34,7 +34,7 @@ from procession.processors.guarded_strings import call_texts, guarded_call
 from procession.processors.hold_back import StreamedText, pieces_of
 from procession.processors.hooks import Hook
 from procession.processors.nested_values import guarded_chunk, texts_beside
-from procession.processors.options import seconds, whole_number
+from procession.processors.options import a_detector, seconds, whole_number
 from procession.processors.segmented_guard import SegmentedText, judged_end, judged_piece, seams_were_judged
 from procession.processors.strings import strings_in
 from procession.processors.text_blocks import TextBlocks
@@ -110,7 +110,7 @@ class AskingGuard(TextGuard):
         """
         if detector is None:
             return
-        self.detector = detector
+        self.detector = a_detector(type(self).__name__, detector)
         self.asks = True
         if self._verdict_store is not None:
             name = type(self).__name__

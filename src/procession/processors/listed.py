@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.text.patterns import Rule
+from procession.processors.options import listed
 
 __all__ = ["Allow", "Deny", "allowed", "denied"]
 
@@ -27,7 +28,7 @@ def allowed(name: str, allow: Allow) -> frozenset[str]:
     """
     if isinstance(allow, str):
         raise ProcessorDefinitionError(f"{name} has allow={allow!r}", hint="give a list of texts")
-    return frozenset(text.casefold() for text in allow)
+    return frozenset(text.casefold() for text in listed(name, "allow", allow))
 
 
 def denied(name: str, deny: Deny, *, reached: bool = True) -> tuple[Rule, ...]:
@@ -46,7 +47,7 @@ def denied(name: str, deny: Deny, *, reached: bool = True) -> tuple[Rule, ...]:
         )
     if deny and not reached:
         raise ProcessorDefinitionError(f"{name} has a find of its own, which looks for nothing that deny= lists")
-    types: dict[str, str] = dict.fromkeys(deny, "denied")
+    types: dict[str, str] = dict.fromkeys(listed(name, "deny", deny), "denied")
     if isinstance(deny, Mapping):
         types.update(cast("Mapping[str, str]", deny))
     return tuple(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["on_error_of", "one_of", "seconds", "share", "some_of", "whole_number"]
+__all__ = ["a_detector", "listed", "on_error_of", "one_of", "seconds", "share", "some_of", "whole_number"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -29,7 +29,29 @@ def some_of(name: str, option: str, values: Any, allowed: Sequence[str]) -> tupl
     """
     if isinstance(values, str):
         values = (values,)
-    return tuple(one_of(name, option, value, allowed) for value in values)
+    return tuple(one_of(name, option, value, allowed) for value in listed(name, option, values))
+
+
+def listed(name: str, option: str, values: Any) -> tuple[Any, ...]:
+    """
+    Return *values*, the *option* of the class *name*, if they are several; raises ``ProcessorDefinitionError`` if not.
+    """
+    try:
+        return tuple(values)
+    except TypeError:
+        raise ProcessorDefinitionError(f"{name} has {option}={values!r}", hint="give a list") from None
+
+
+def a_detector(name: str, value: Any) -> Any:
+    """
+    Return *value*, the ``detector`` of the class *name*, if it can be asked; raises ``ProcessorDefinitionError`` if not.
+    """
+    if callable(getattr(value, "detect", None)):
+        return value
+    raise ProcessorDefinitionError(
+        f"{name} has a detector that has no method detect: {type(value).__name__}",
+        hint="give an object with async detect(text, *, scope), which returns a Verdict",
+    )
 
 
 def share(name: str, option: str, value: Any) -> float:

@@ -82,7 +82,8 @@ def pii_rules(types: Iterable[str] = OFFLINE_TYPES, *, regions: Sequence[str] = 
     for place in places:
         if not (len(place) == 2 and place.isascii() and place.isupper()):
             raise ProcessorDefinitionError(
-                f"{place!r} is no region", hint="name countries by two capitals, as in regions=('GB', 'DE')"
+                f"PIIDetector: {place!r} is no region",
+                hint="name countries by two capitals, as in regions=('GB', 'DE')",
             )
     return _rules(wanted, places)
 

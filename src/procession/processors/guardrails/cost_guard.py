@@ -334,6 +334,11 @@ def _store(name: str, store: CostStore | None, scope: CostScope, seconds: float 
                 hint='give store=SQLiteCosts("costs.db"), or InMemoryCosts() where it may be forgotten with the process',
             )
         return InMemoryCosts(kept=_DAY)
+    if not callable(getattr(store, "balance", None)):
+        raise ProcessorDefinitionError(
+            f"{name} has a store that is none: {type(store).__name__}",
+            hint='give SQLiteCosts("costs.db"), InMemoryCosts(), or a CostStore of your own',
+        )
     if seconds is not None and store.kept < seconds:
         raise ProcessorDefinitionError(
             f"{name} has a window of {seconds:g} s, and its store keeps {store.kept:g} s",

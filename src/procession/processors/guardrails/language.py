@@ -17,7 +17,7 @@ from procession.processors.contexts import InputContext
 from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
 from procession.processors.detect.language import LANGUAGES, FastLanguage, language_code, language_name, same_language
 from procession.processors.detect.verdicts import verdict_by
-from procession.processors.options import one_of, share
+from procession.processors.options import a_detector, one_of, share, whole_number
 from procession.processors.processor import Processor
 from procession.processors.text_guard import Mode
 from procession.processors.violation import OnViolation
@@ -84,7 +84,7 @@ class LanguageDetector(Processor):
         self.target_languages = tuple(target_languages)
         self._targets = tuple(language_code(name) for name in target_languages)
         self.threshold = threshold
-        self.min_text_length = min_text_length
+        self.min_text_length = whole_number("LanguageDetector", "min_text_length", min_text_length, least=0)
         self.preserve_original = preserve_original
         self.include_detection_details = include_detection_details
         self._asks = model is not None
@@ -101,7 +101,7 @@ class LanguageDetector(Processor):
                     hint = f"did you mean {near[0]!r}?" if near else 'name it in English, or by its code, as in ["de"]'
                     raise ProcessorDefinitionError(f"LanguageDetector knows no language {name!r}", hint=hint)
             detector = FastLanguage()
-        self._detector: Detector = detector
+        self._detector: Detector = a_detector("LanguageDetector", detector)
         self.mutates = mode == "enforce" and strategy == "translate"
         self.check_only = mode == "monitor"  # else it leaves a note on each message
         strict = mode == "enforce" and strategy in ("block", "translate")

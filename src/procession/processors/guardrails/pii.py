@@ -29,7 +29,7 @@ from procession.processors.guardrails.masks import Redaction, hash_key_of, redac
 from procession.processors.hold_back import Piece
 from procession.processors.hooks import Hook
 from procession.processors.listed import Allow, Deny
-from procession.processors.options import one_of, share, some_of
+from procession.processors.options import listed, one_of, share, some_of
 from procession.processors.stand_ins import StandIns, stand_ins_of
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.text_places import Place, file_names
@@ -292,8 +292,9 @@ def _types(
         wanted = (wanted,)
     if wanted is None:
         return tuple(dict.fromkeys((*OFFLINE_TYPES, *(MODEL_TYPES if asks else ()), *named)))
+    wanted = listed(name, "detection_types", wanted)
     if asks:
-        return tuple(wanted)
+        return wanted
     if by_model := [kind for kind in wanted if kind in MODEL_TYPES and kind not in named]:
         raise ProcessorDefinitionError(
             f"{name} is to find {', '.join(map(repr, by_model))}, which no rule finds",

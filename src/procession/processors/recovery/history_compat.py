@@ -50,12 +50,14 @@ class ProviderHistoryCompat(Processor):
         added: dict[str, CompatRule] = {}
         if not is_sequence(additional_rules):
             raise ProcessorDefinitionError(
-                f"additional_rules is {type(additional_rules).__name__}", hint="give a list of them"
+                f"ProviderHistoryCompat: additional_rules is {type(additional_rules).__name__}",
+                hint="give a list of them",
             )
         for rule in additional_rules:
             if not isinstance(rule, CompatRule):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ProcessorDefinitionError(
-                    f"{type(rule).__name__} is no rule of a history", hint="give CompatRule(name=..., ...)"
+                    f"ProviderHistoryCompat: {type(rule).__name__} is no rule of a history",
+                    hint="give CompatRule(name=..., ...)",
                 )
             if rule.name in added:
                 raise ProcessorDefinitionError(f"two rules are called {rule.name!r}", hint="give one another name")

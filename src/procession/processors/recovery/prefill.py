@@ -53,7 +53,7 @@ class PrefillErrorHandler(Processor):
         super().__init__(id=id)
         if not is_sequence(matchers):
             what = "a text" if isinstance(matchers, str) else type(matchers).__name__
-            raise ProcessorDefinitionError(f"matchers is {what}", hint="give a list of them")
+            raise ProcessorDefinitionError(f"PrefillErrorHandler: matchers is {what}", hint="give a list of them")
         self._matchers = [_refuses_prefill, *(_matcher(given, at) for at, given in enumerate(matchers))]
 
     async def process_api_error(self, ctx: APIErrorContext) -> Mapping[str, Any] | None:

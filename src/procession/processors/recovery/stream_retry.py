@@ -88,13 +88,17 @@ class StreamErrorRetry(Processor):
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self.max_retries = _count(max_retries, "max_retries")
-        self.delay_ms = _delay(delay_ms, "delay_ms")
-        self.max_retry_after_ms = _number(max_retry_after_ms, "max_retry_after_ms")
+        self.max_retries = _count(max_retries, "StreamErrorRetry: max_retries")
+        self.delay_ms = _delay(delay_ms, "StreamErrorRetry: delay_ms")
+        self.max_retry_after_ms = _number(max_retry_after_ms, "StreamErrorRetry: max_retry_after_ms")
         self.retry_unknown_errors = retry_unknown_errors
         if not is_sequence(matchers):
-            raise ProcessorDefinitionError(f"matchers is {type(matchers).__name__}", hint="give a list of them")
-        self._policies = [self._policy(given, f"matchers[{index}]") for index, given in enumerate(matchers)]
+            raise ProcessorDefinitionError(
+                f"StreamErrorRetry: matchers is {type(matchers).__name__}", hint="give a list of them"
+            )
+        self._policies = [
+            self._policy(given, f"StreamErrorRetry: matchers[{index}]") for index, given in enumerate(matchers)
+        ]
         self._policies.append(_Policy(_may_pass, self.max_retries, self.delay_ms))
         self._unknown = _Policy(_may_pass, self.max_retries, self.delay_ms)
 
