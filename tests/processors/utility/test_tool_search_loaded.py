@@ -73,3 +73,10 @@ async def test_two_tools_of_one_name_are_told_of() -> None:
             seen = await ask(Agent("p", model=model, tools=[mine], input_processors=[search]), max_steps=4)
         assert told(seen)[-1] == answer
         assert [log["processor_id"] for log in logs if "two tools called 'send_email'" in log["event"]] == [search.id]
+
+
+async def test_a_name_without_end_is_not_said_back() -> None:
+    """A model that asks for a tool by a megabyte is answered in a sentence."""
+    model = FakeModel([load("x" * 1_000_000), "done"])
+    seen = await ask(Agent("p", model=model, input_processors=[ToolSearch(tools=TOOLS)]))
+    assert told(seen)[0]["success"] is False and len(told(seen)[0]["message"]) < 300

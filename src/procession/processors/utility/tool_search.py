@@ -211,7 +211,8 @@ class ToolSearch(Processor):
         others = [each for each in allowed if each != name and len(name) <= _LONGEST]
         near = get_close_matches(name, others, 3, 0.5)
         hint = f"Did you mean: {', '.join(near)}?" if near else f"Look for it with {SEARCH}."
-        return {"success": False, "message": f'Tool "{name}" not found. {hint}'}
+        said = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        return {"success": False, "message": f'Tool "{said}" not found. {hint}'}
 
     # -- which tools
 
