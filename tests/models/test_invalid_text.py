@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structlog.testing import capture_logs
 from tests.models.test_wire_cases import ASK, model_reading
 
 from procession.messages.chunks import Finish
@@ -13,9 +14,12 @@ PACKET = bytes.fromhex(
 
 
 async def test_a_broken_character_does_not_break_the_stream() -> None:
-    """UNI-006: a byte that is no UTF-8 is U+FFFD, and the stream goes on to its end without an exception."""
+    """UNI-006: a byte that is no UTF-8 is U+FFFD, which is warned about, and the stream goes on to its end without
+    an exception."""
     for pieces in ([PACKET, b"data: [DONE]\n\n"], [PACKET[:50], PACKET[50:] + b"data: [DONE]\n\n"]):
-        recording = await record(model_reading(pieces).stream(ASK))
+        with capture_logs() as logs:
+            recording = await record(model_reading(pieces).stream(ASK))
+        assert [(log["event"], log["log_level"]) for log in logs] == [("the answer is not all UTF-8", "warning")]
         assert recording.text == "caf\ufffd"
         assert recording.error is None
         assert len(recording.of(Finish)) == 1

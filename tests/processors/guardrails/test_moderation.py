@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.agents.kit import WAYS, ask
 from tests.processors.kit import passed, through
 from tests.processors.stream_kit import deltas, streamed, texts
 
@@ -16,10 +17,12 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import FilePart, ToolCallPart
 from procession.processors.detect.detector import Verdict
 from procession.processors.guardrails.moderation import ModerationProcessor
+from procession.processors.memory.memory import Memory
 from procession.processors.payloads import InputPayload, ToolResultPayload
 from procession.processors.violation import Violation
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Tripwire
+from procession.storage.memory import InMemoryThreadStore
 from procession.testing.fake_model import FakeModel
 
 HATE = '{"category_scores": [{"category": "hate", "score": 0.9}], "reason": "slurs"}'
@@ -171,6 +174,19 @@ async def test_a_blocked_message_does_not_kill_the_conversation() -> None:
     assert detector.asked == ["what is the weather?"]
     run = await through(InputPayload(messages), ModerationProcessor(detector=detector, scope="all"))
     assert run.status == "blocked"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_blocked_turn_is_not_stored_and_the_next_one_passes(way: str) -> None:
+    """MOD-004: turn 1 trips and is not stored; turn 2 passes."""
+    store = InMemoryThreadStore()
+    guard = ModerationProcessor(detector=Scores("<blocked-topic>", violence=0.9), strategy="block")
+    agent = Agent("a", model=FakeModel("Sunny."), memory=Memory(store), input_processors=[guard])
+    first = await ask(agent, way, "how to make <blocked-topic>", thread="t", resource="r")
+    assert first.result.status == "blocked"
+    assert await store.messages("t") == []
+    second = await ask(agent, way, "sorry - what is the weather?", thread="t", resource="r")
+    assert (second.result.status, second.result.text) == ("completed", "Sunny.")
 
 
 async def test_which_of_the_new_messages_are_judged() -> None:

@@ -31,14 +31,14 @@ class EventDecoder:
     r"""
     Takes a stream as its pieces come, and gives each event with the piece that completes it.
 
-    Lines end with LF, CR LF or CR, and nowhere else; what is no UTF-8 is replaced, and an event without data is none.
+    Lines end with LF, CR LF or CR, and nowhere else; what is no UTF-8 is replaced, which is logged once, and an event without data is none.
 
     >>> decoder = EventDecoder("local/m")
     >>> [*decoder.feed(b"event: greeting\r\nda"), *decoder.feed(b"ta: Hello\r\n\r")]
     [Event(data='Hello', name='greeting')]
     """
 
-    __slots__ = ("_after_cr", "_data", "_held", "_largest", "_model", "_name", "_rest", "_taken")
+    __slots__ = ("_after_cr", "_data", "_held", "_is_broken", "_largest", "_model", "_name", "_rest", "_taken")
 
     def __init__(self, model: str, *, largest: int = LARGEST_EVENT) -> None:
         """
@@ -52,6 +52,7 @@ class EventDecoder:
         self._data: list[bytes] = []
         self._name = b""
         self._taken = 0
+        self._is_broken = False
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """
@@ -101,10 +102,26 @@ class EventDecoder:
             self._name = value.removeprefix(b" ")
 
     def _event(self) -> Event:
-        data = b"\n".join(self._data).decode("utf-8", "replace")
+        joined = b"\n".join(self._data)
+        try:
+            data = joined.decode("utf-8")
+        except UnicodeDecodeError:
+            data = joined.decode("utf-8", "replace")
+            self._warn()
         self._data.clear()
         self._taken = 0
         return Event(data, self._name.decode("utf-8", "replace") or "message")
+
+    def _warn(self) -> None:
+        """
+        Say that characters were lost, once for an answer.
+        """
+        if self._is_broken:
+            return
+        self._is_broken = True
+        import structlog
+
+        structlog.get_logger("procession.models").warning("the answer is not all UTF-8", model=self._model)
 
     def _check(self, size: int) -> None:
         if size > self._largest:
