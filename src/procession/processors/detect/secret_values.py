@@ -97,7 +97,11 @@ def said_password(text: str) -> bool:
     )
 
 
-_NAMES = re.compile(r"(?:[0-9]+-\w+|sha-?\d+|pbkdf2|aes-?\d+|md5|base64|oauth2|rfc ?\d+|\w+@\w+)", re.IGNORECASE)
+_NAMES = re.compile(
+    # and what a mask has left of a number: XXX-XXX-0132
+    r"(?:[0-9]+-\w+|x{2,}[.-]x{2,}[.-]|sha-?\d+|pbkdf2|aes-?\d+|md5|base64|oauth2|rfc ?\d+|\w+@\w+)",
+    re.IGNORECASE,
+)
 
 
 def mixed_word(text: str) -> bool:
