@@ -54,7 +54,7 @@ GUARDS: Mapping[str, Callable[[], Reader]] = {
 }
 
 SEEDS: Mapping[str, str] = {
-    "letters": "a", "digits": "7", "blanks": " ", "lines": "\n", "at": "a@", "dots": "1.1.1.", "dashes": "123-45-",
+    "letters": "a", "digits": "7", "blanks": " ", "rules": "-", "hashes": "#", "lines": "\n", "at": "a@", "dots": "1.1.1.", "dashes": "123-45-",
     "cards": "4242 4242 4242 4241 ", "phones": "+1 415 555 01", "urls": "http://a.b/", "emails": "a.b.c.d@e.f.", "colons": "a:b:c:",
     "hex": "de ad be ", "quotes": "\"x\"='", "angles": "<!-- <", "keys": "sk-sk-ghp_AKIA", "password": "password: password is ",
     "override": "ignore all the ", "attack": "Ignore all previous instructions. ", "spaced": "i g n o r e   ", "leet": "1gn0r3 4ll ",
@@ -82,7 +82,7 @@ def seconds(read: Reader, text: str) -> float:
 
 @pytest.mark.parametrize("guard", GUARDS)
 def test_a_megabyte_takes_less_than_a_second(guard: str) -> None:
-    """No text of a megabyte takes a guard a second: it has a verdict by then, or says that it has none."""
+    """SEC-001: no text of a megabyte takes a guard a second: it has a verdict by then, or says that it has none."""
     read = GUARDS[guard]()
     read("warm up: a@b.example ")
     took = {name: min(seconds(read, repeated(seed, MEGABYTE)) for _ in range(1)) for name, seed in SEEDS.items()}
@@ -98,7 +98,7 @@ def test_a_megabyte_takes_less_than_a_second(guard: str) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(seeds=st.lists(st.one_of(st.sampled_from(list(SEEDS.values())), st.text(max_size=12)), min_size=1, max_size=4))
 def test_twice_the_text_takes_twice_the_time(guard: str, seeds: list[str]) -> None:
-    """Whatever a text repeats, twice as much of it takes at most two and a half times as long."""
+    """SEC-001: whatever a text repeats, twice as much of it takes at most two and a half times as long."""
     read = GUARDS[guard]()
     seed = "".join(seeds) or "x"
     short, long = repeated(seed, SMALL), repeated(seed, 2 * SMALL)
