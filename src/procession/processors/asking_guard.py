@@ -26,7 +26,7 @@ from procession.processors.contexts import (
     ToolResultContext,
     notes_of,
 )
-from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, sound
 from procession.processors.detect.verdicts import VERDICT_TTL, VerdictCache, verdict_by
 from procession.processors.guard_scope import note_files
 from procession.processors.guarded_message import told
@@ -151,7 +151,12 @@ class AskingGuard(TextGuard):
         """
         Return what counts in *text*, given a detector's *verdict* of it.
         """
-        return resolve(span for span in verdict.spans if self.accepts(span, text[span.start : span.end]))
+        found = [span for span in verdict.spans if self.accepts(span, text[span.start : span.end])]
+        if not verdict.spans:  # it says that something is there, and not where: that is the whole text
+            made = verdict.rewritten
+            types = [name for name in verdict.over(self.threshold) if verdict.scores[name] > 0]
+            found = [Span(0, len(text), name, f"detector:{name}", verdict.scores[name], made) for name in types]
+        return resolve(found)
 
     async def verdict_of(self, ctx: HookContext[Any], text: str) -> Verdict:
         """
@@ -191,7 +196,7 @@ class AskingGuard(TextGuard):
         found = [span for span in self.explain(text) if span.rejected != _NOT_ASKED]
         if self.detector is None:
             return found
-        verdict = await self.detector.detect(text, scope=scope)
+        verdict = sound(await self.detector.detect(text, scope=scope), text)
         placed = {span.type for span in verdict.spans}
         more = [
             *verdict.spans,

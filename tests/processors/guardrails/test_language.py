@@ -134,6 +134,37 @@ async def test_translate() -> None:
     assert noted["translation"]["target_language"] == "English"
 
 
+@pytest.mark.parametrize("strategy", ["block", "translate"])
+@pytest.mark.parametrize(
+    "answer", ["{}", '{"language": "fr"}', '{"iso_code": "fr", "confidence": 98}', '{"iso_code": 7}', "[]", '"fr"']
+)
+async def test_an_answer_that_is_none(answer: str, strategy: Any) -> None:
+    """MOD-006: a JSON object of something else does not mean that the text is in no language; ``null`` does."""
+    run = await through(given(FRENCH), LanguageDetector(strategy=strategy, model=FakeModel(answer)))
+    assert run.tripwire is not None
+    assert run.tripwire.metadata["kind"] == "guard_failed"
+    nothing = FakeModel('{"iso_code": null, "confidence": null}')
+    assert note(await passed(given(FRENCH), LanguageDetector(strategy=strategy, model=nothing))) is None
+
+
+@pytest.mark.parametrize("code", ["en-US", "EN", "English", "en_GB"])
+async def test_a_model_may_name_a_language_in_its_way(code: str) -> None:
+    """A region, or the name in place of the code, is no other language."""
+    model = FakeModel(f'{{"iso_code": "{code}", "confidence": 0.9}}')
+    noted = note(await passed(given(ENGLISH), LanguageDetector(strategy="block", model=model)))
+    assert noted is not None
+    assert (noted["iso_code"], noted["is_target_language"]) == ("en", True)
+
+
+@pytest.mark.parametrize("text", ["null", '""', '" "'])
+async def test_a_translation_that_is_missing(text: str) -> None:
+    """A message that was to be translated and was not does not go on as it is."""
+    model = FakeModel(f'{{"iso_code": "fr", "confidence": 0.9, "translated_text": {text}}}')
+    run = await through(given(FRENCH), LanguageDetector(strategy="translate", model=model))
+    assert run.tripwire is not None
+    assert run.tripwire.metadata["kind"] == "guard_failed"
+
+
 async def test_a_model_that_fails() -> None:
     """A guard that blocks trips, one that only notes lets the message pass."""
     run = await through(given(FRENCH), LanguageDetector(strategy="block", model=FakeModel("?")))

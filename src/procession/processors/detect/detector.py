@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from procession.errors import SchemaError
 from procession.messages.text.spans import Span
 from procession.messages.value import Value
 
-__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict"]
+__all__ = ["CLEAN", "Detector", "OfflineDetector", "Verdict", "sound"]
 
 
 class Verdict(Value):
@@ -73,3 +74,28 @@ class OfflineDetector(Detector, Protocol):
         Judge *text*.
         """
         ...
+
+
+def sound(verdict: Any, text: str) -> Verdict:
+    """
+    Return *verdict*, which a detector gave of *text*.
+
+    Raises ``SchemaError`` for what is none: no ``Verdict``, a score that is no number from 0 to 1, a place outside of the
+    text.  Not a number is less than every threshold, and would be a pass.
+
+    >>> sound(Verdict({"spam": 0.5}), "Buy now!").score
+    0.5
+    """
+    if not isinstance(verdict, Verdict):
+        raise SchemaError(f"a detector answered with {type(verdict).__name__}", hint="it returns a Verdict")
+    for score in verdict.scores.values():
+        if not _is_share(score):
+            raise SchemaError("a detector gave a score that is no number from 0 to 1")
+    for span in verdict.spans:
+        if not (_is_share(span.score) and 0 <= span.start <= span.end <= len(text)):
+            raise SchemaError("a detector found something outside of the text, or with a score that is none")
+    return verdict
+
+
+def _is_share(score: Any) -> bool:
+    return isinstance(score, (int, float)) and 0 <= score <= 1

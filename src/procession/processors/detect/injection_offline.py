@@ -41,8 +41,14 @@ class OfflineInjection:
     False
     """
 
-    def __init__(self, types: Sequence[str] = INJECTION_TYPES, *, rules: Sequence[Rule] = ()) -> None:
+    def __init__(
+        self, types: Sequence[str] = INJECTION_TYPES, *, rules: Sequence[Rule] = (), enough: float = 1.0
+    ) -> None:
+        """
+        A long text with a score of *enough* need not be read to its end where time is short.
+        """
         self._types = tuple(types)
+        self._enough = enough
         self._rules = InjectionRules(types, rules=rules)
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
@@ -55,9 +61,9 @@ class OfflineInjection:
         """
         Judge *text*.  A long one is read in pieces that overlap, and is as bad as its worst piece.
 
-        Raises ``TimeoutError`` where the time is up before all of it was read, and nothing was found by then.
+        Raises ``TimeoutError`` where the time is up before all of it was read, unless what was found is *enough*.
         """
-        return in_pieces(text, self._judge)
+        return in_pieces(text, self._judge, enough=self._enough)
 
     def _judge(self, text: str) -> Verdict:
         seen = list(views(text))

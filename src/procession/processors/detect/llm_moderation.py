@@ -60,6 +60,8 @@ def moderation_detector(
 
 
 def _read_moderation(answer: ModerationAnswer, text: str) -> Verdict:
+    if answer.flagged is None:  # no answer to a question with two
+        check_said(answer.category_scores)
     check_said(answer.category_scores, answer.flagged)
     scores = scored((each.category.strip().lower(), each.score) for each in answer.category_scores or ())
     if not scores and answer.flagged is True:

@@ -24,11 +24,12 @@ _LONGEST_WORD = 20_000
 _BLANK = re.compile(r"\s")
 
 
-def in_pieces(text: str, judge: Callable[[str], Verdict]) -> Verdict:
+def in_pieces(text: str, judge: Callable[[str], Verdict], *, enough: float = 1.0) -> Verdict:
     """
     Return what *judge* says of the worst piece of *text*, with the spans of all; a short text is one piece.
 
-    Raises ``TimeoutError`` where the time is up before all of it was judged, and nothing was found by then.
+    Raises ``TimeoutError`` where the time is up before all of it was judged, unless a piece has a score of *enough*: what
+    was found by then may be too little to count, and the rest of the text may be what counts.
     """
     if len(text) <= _PIECE:
         return judge(text)
@@ -36,7 +37,7 @@ def in_pieces(text: str, judge: Callable[[str], Verdict]) -> Verdict:
     worst, spans = CLEAN, dict[tuple[int, int, str], Span]()
     for start, end in pieces_of(text):
         if time.monotonic() > deadline:
-            if worst is CLEAN:
+            if worst.score < enough:
                 raise TimeoutError(f"{start} of {len(text)} characters were judged when the time was up")
             break
         verdict = judge(text[start:end])

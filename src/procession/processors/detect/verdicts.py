@@ -5,13 +5,14 @@ What detectors said: kept for the request, and if a guard is told so for longer.
 from __future__ import annotations
 
 import json
+from types import NoneType
 from typing import Any
 
 import anyio
 
 from procession.errors import ProcessorDefinitionError
 from procession.messages.text.spans import Span
-from procession.processors.detect.detector import Detector, Verdict
+from procession.processors.detect.detector import Detector, Verdict, sound
 from procession.processors.hold_back import digest_of
 from procession.processors.log import log_once
 from procession.processors.tenant import tenant_of
@@ -69,7 +70,7 @@ class VerdictCache:
         """
         try:
             kept = await self._store.get(self._key(text, scope))
-            return None if kept is None else _read(kept)
+            return None if kept is None else sound(_read(kept), text)
         except Exception as error:
             log_once(self._name, "a kept verdict cannot be read", error=type(error).__name__)
             return None
@@ -99,6 +100,8 @@ async def verdict_by(
     Ask *detector* about *text*, once per request: *state*, a processor's, keeps what each detector said of each text.
     Who asks the same at the same time waits for the answer, and asks anew only where it fails.
 
+    Raises whatever keeps the detector from a verdict, and ``SchemaError`` for one that is none.
+
     Processors of one id share their state, so a text alone does not say whose verdict it is.
     """
     kept: dict[int, tuple[Detector, dict[bytes, Verdict | anyio.Event]]] = state.setdefault("verdicts", {})
@@ -112,7 +115,7 @@ async def verdict_by(
     try:
         verdict = await cache.get(text, scope) if cache is not None else None
         if verdict is None:
-            verdict = await detector.detect(text, scope=scope)
+            verdict = sound(await detector.detect(text, scope=scope), text)
             if cache is not None:
                 await cache.keep(text, scope, verdict)
         verdicts[key] = verdict
@@ -150,4 +153,7 @@ def _read(kept: str) -> Verdict:
     data = json.loads(kept)
     spans = tuple(Span(**dict(zip(_FIELDS, fields, strict=True))) for fields in data["spans"])
     scores = {str(name): float(score) for name, score in data["scores"].items()}
-    return Verdict(scores, spans, data["reason"], data["rewritten"])
+    reason, rewritten = data["reason"], data["rewritten"]
+    if not isinstance(reason, (str, NoneType)) or not isinstance(rewritten, (str, NoneType)):
+        raise ValueError("a kept verdict has words that are none")
+    return Verdict(scores, spans, reason, rewritten)

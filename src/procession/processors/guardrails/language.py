@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
-from procession.errors import ProcessorDefinitionError
+from procession.errors import ProcessorDefinitionError, SchemaError
 from procession.messages.message import Message
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import MODEL_TIMEOUT
 from procession.processors.beside import watch_beside
 from procession.processors.contexts import InputContext
-from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, sound
 from procession.processors.detect.language import LANGUAGES, FastLanguage, language_code, language_name, same_language
 from procession.processors.detect.verdicts import verdict_by
 from procession.processors.options import a_detector, one_of, share, whole_number
@@ -118,7 +118,7 @@ class LanguageDetector(Processor):
         """
         assert isinstance(self._detector, OfflineDetector)
         for message in self._worth_asking(ctx):
-            self._settle(ctx, message, self._detector.find(message.text))
+            self._settle(ctx, message, sound(self._detector.find(message.text), message.text))
 
     async def _process_slowly(self, ctx: InputContext) -> None:
         if self.mode == "monitor":
@@ -164,8 +164,10 @@ class LanguageDetector(Processor):
                 f"Non-target language detected: {said}",
                 metadata={"processorId": self.id, **note} if self.include_detection_details else None,
             )
-        elif self.strategy == "translate" and verdict.rewritten:
-            self._translate(ctx, message, note, verdict.rewritten)
+        elif self.strategy == "translate":
+            if not (verdict.rewritten or "").strip():
+                raise SchemaError(f"a message in {language_name(code)} came back without a translation")
+            self._translate(ctx, message, note, verdict.rewritten or "")
         else:
             self._note(ctx, message, note)
             if self.strategy == "warn":

@@ -12,7 +12,7 @@ from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard
 from procession.processors.context import HookContext
-from procession.processors.detect.detector import Detector, OfflineDetector, Verdict
+from procession.processors.detect.detector import Detector, OfflineDetector, Verdict, sound
 from procession.processors.detect.injection import INJECTION_TYPES
 from procession.processors.detect.injection_offline import OfflineInjection
 from procession.processors.detect.verdicts import VERDICT_TTL
@@ -108,19 +108,19 @@ class PromptInjectionDetector(AskingGuard):
                 )
             )
         else:
-            self._rules = OfflineInjection(self.detection_types)
+            self._rules = OfflineInjection(self.detection_types, enough=threshold)
 
     def find(self, text: str) -> Sequence[Span]:
         """
         Return every sign that rules find; ``regions`` says whether they suffice.
         """
-        return self._rules.find(text).spans if self._rules is not None else ()
+        return sound(self._rules.find(text), text).spans if self._rules is not None else ()
 
     def regions(self, text: str) -> list[Region]:
         """
         Return the signs, as one region, where they reach the threshold together.
         """
-        return self.judged(self._rules.find(text), text) if self._rules is not None else []
+        return self.judged(sound(self._rules.find(text), text), text) if self._rules is not None else []
 
     def judged(self, verdict: Verdict, text: str) -> list[Region]:
         """
@@ -130,7 +130,10 @@ class PromptInjectionDetector(AskingGuard):
         if not types or not text:
             return []
         tricks = tuple(dict.fromkeys(trick for span in verdict.spans for trick in span.transforms))
-        owner = Span(0, len(text), types[0], verdict.reason or "", verdict.score, verdict.rewritten, transforms=tricks)
+        rewritten = verdict.rewritten
+        if rewritten is not None and _same(rewritten, text):
+            rewritten = None  # handed back with the attack in it
+        owner = Span(0, len(text), types[0], verdict.reason or "", verdict.score, rewritten, transforms=tricks)
         members = [Span(0, len(text), kind, verdict.reason or "", verdict.scores[kind]) for kind in types[1:]]
         return [Region(0, len(text), owner, (owner, *members))]
 
@@ -180,3 +183,10 @@ class PromptInjectionDetector(AskingGuard):
         """
         spans = [span for piece in pieces if piece.region is not None for span in piece.region.members]
         return {"strategy": self.strategy, **where, "scores": {span.type: span.score for span in spans}}
+
+
+def _same(one: str, other: str) -> bool:
+    """
+    Whether two texts say the same, whatever blanks are between their words.
+    """
+    return one.split() == other.split()
