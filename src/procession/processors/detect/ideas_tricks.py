@@ -38,17 +38,17 @@ WORD_TRICKS: Mapping[str, str] = {
         "|sana yazılan|aldığın|ты получил|тебе написали"
     ),
     "machine": (
-        "automatic|automated|software|program that|programs that|tool that reads|tools that|mail client|bots=|robots=|parser|scraper"
-        "|screening system|processing system|system that processes|system processing|machine=|reads this by machine|processed by|ai tools"
-        "|automatische|maschinell|software|programm, das|system, das|verarbeitend|auswertet|automatisch"
-        "|automatique|logiciel|programme qui|système qui|robot|traitement automatique"
-        "|automátic|programa que|sistema que|robots|procese|lector automático"
-        "|automatic|programma che|sistema che|lettori automatici|elabora"
-        "|automátic|programa que|sistema que|robô|processar"
-        "|automatisch|software|programma dat|systeem dat|verwerkt|geautomatiseerd"
-        "|automatyczn|program, który|system, który|oprogramowani|przetwarza"
-        "|otomatik|yazılım|program=|sistem=|işleyen|robot"
-        "|автоматическ|программ|система, котор|системе, котор|робот|обрабатыва"
+        "automated|tool that reads|tools that|mail client|parser|scraper"
+        "|screening system|processing system|system that processes|system processing|reads this by machine|processed by|ai tools"
+        "|programm, das|system, das|verarbeitend|auswertet"
+        "|programme qui|système qui|traitement automatique"
+        "|procese|lector automático"
+        "|programma che|sistema che|lettori automatici|elabora"
+        "|robô|processar"
+        "|programma dat|systeem dat|verwerkt|geautomatiseerd"
+        "|program, który|system, który|przetwarza"
+        "|işleyen"
+        "|система, котор|системе, котор|обрабатыва"
     ),
     "money": (
         "refund|invoice|payment|bank account|account=|iban|transfer|wire=|money|dollars|euros|price|discount|voucher|coupon|gift card|credit=|fee="
@@ -157,8 +157,8 @@ JOINED_TRICKS: Mapping[str, str] = {
         "|ऊपर जो कुछ"
     ),
     "machine": (
-        "自动|自動|程序|程式|软件|軟體|系统处理|机器|機器|プログラム|ソフト|システムが|機械|자동|프로그램|소프트웨어|시스템이|기계"
-        "|آلي|آليًا|آليا|برنامج|البرنامج|النظام الذي|स्वचालित|सॉफ़्टवेयर|सॉफ्टवेयर|प्रोग्राम|मशीन"
+        "系统处理|システムが|시스템이"
+        "|آلي|آليًا|آليا|النظام الذي"
     ),
     "money": (
         "退款|发票|發票|付款|账户|賬戶|帳戶|余额|餘額|钱|錢|价格|折扣|优惠券|转账|汇款|返金|請求書|支払|口座|お金|円|価格|割引|クーポン|振込|金額"
