@@ -50,6 +50,7 @@ class OfflineInjection:
         self._types = tuple(types)
         self._enough = enough
         self._rules = InjectionRules(types, rules=rules)
+        self._ready = False
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
         """
@@ -63,6 +64,9 @@ class OfflineInjection:
 
         Raises ``TimeoutError`` where the time is up before all of it was read, unless what was found is *enough*.
         """
+        if not self._ready:  # lexicon and patterns are read before the time begins
+            self._judge("é")
+            self._ready = True
         return in_pieces(text, self._judge, enough=self._enough)
 
     def _judge(self, text: str) -> Verdict:
