@@ -70,9 +70,8 @@ async def ask(agent: Agent, customer: str, question: str) -> None:
 
 
 async def main() -> None:
-    model = FakeModel(
-        [call_tool("find_order", {"email": "<EMAIL_1>"}), "It is on its way, <EMAIL_1>."] * 2 + ["Gladly."]
-    )
+    found, told = call_tool("find_order", {"email": "<EMAIL_1>"}), "It is on its way, <EMAIL_1>."
+    model = FakeModel([found, told, found, told, "Gladly."])
     with tempfile.TemporaryDirectory() as place:
         async with (
             SQLiteCosts(Path(place, "costs.db")) as costs,
