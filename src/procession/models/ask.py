@@ -4,6 +4,8 @@ ask(): one question to a model, answered by a value.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from procession.errors import ModelError, SchemaError
@@ -31,11 +33,15 @@ async def ask(
     scope: RequestScope | None = None,
     settings: ModelSettings | None = None,
     strict: bool = False,
+    provider_options: Mapping[str, Any] | None = None,
+    json_prompt_injection: bool = False,
 ) -> T:
     """
     Ask *model* about *content* and return its answer as an instance of *schema*.
 
-    With *strict* nothing in the answer is taken for something else: ``"yes"`` is no boolean.  What the call costs is added to ``scope.guard_usage``, also where the answer is of no use.  Nothing is asked twice.
+    With *strict* nothing in the answer is taken for something else: ``"yes"`` is no boolean.  With
+    *json_prompt_injection* the schema stands in the instructions, for models that cannot be held to one.  What the
+    call costs is added to ``scope.guard_usage``, also where the answer is of no use.  Nothing is asked twice.
 
     Raises ``ModelError`` where the call fails, and of kind ``other`` where the answer is not what *schema* asks for.
 
@@ -51,13 +57,19 @@ async def ask(
     Verdict(spam=True)
     """
     wanted = Schema(schema)
+    form = {"type": "json", "name": schema.__name__, "schema": wanted.json_schema()}
+    if json_prompt_injection:
+        instructions += (
+            f"\n\nAnswer with JSON that fits this schema, and with nothing else:\n{json.dumps(form['schema'])}"
+        )
     request = ModelRequest(
         messages=(
             PromptMessage("system", (TextPart(instructions),)),
             PromptMessage("user", (TextPart(content),)),
         ),
         settings=settings,
-        response_format={"type": "json", "name": schema.__name__, "schema": wanted.json_schema()},
+        provider_options=provider_options,
+        response_format=None if json_prompt_injection else form,
         streaming=False,
     )
     text, finish = await whole_answer(model, request, scope, by_guard=True)

@@ -7,9 +7,9 @@ nor a JSON object of something else (MOD-006).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from procession.errors import ModelError
 from procession.messages.text.spans import Span
@@ -49,16 +49,26 @@ class ModelDetector:
         self.model = resolve_model(model)
         self.instructions = instructions
         self.settings: ModelSettings = {"temperature": 0} if settings is None else settings
+        self.provider_options: Mapping[str, Any] | None = None
+        self.json_prompt_injection = False
         self._frame = frame
         self._schema = schema
         self._read = read
+
+    def asking(self, provider_options: Mapping[str, Any] | None, json_prompt_injection: bool) -> Self:
+        """
+        Hand on *provider_options* with each question, and with *json_prompt_injection* put the schema into it.
+        """
+        self.provider_options = provider_options
+        self.json_prompt_injection = json_prompt_injection
+        return self
 
     @property
     def identity(self) -> str:
         """
         The model, and what it is asked and how: what tells its verdicts from those of another detector.
         """
-        settings = sorted(self.settings.items())
+        settings = [*sorted(self.settings.items()), self.provider_options, self.json_prompt_injection]
         return "\n".join((self.model.id, self._schema.__qualname__, repr(settings), self.instructions, self._frame))
 
     async def detect(self, text: str, *, scope: Any = None) -> Verdict:
@@ -73,6 +83,8 @@ class ModelDetector:
             scope=scope,
             settings=self.settings or None,
             strict=True,
+            provider_options=self.provider_options,
+            json_prompt_injection=self.json_prompt_injection,
         )
         return self._read(answer, text)
 

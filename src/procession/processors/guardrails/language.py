@@ -4,7 +4,7 @@ LanguageDetector: which language new input is written in, and what to do about i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, ClassVar, Literal
 
@@ -60,6 +60,8 @@ class LanguageDetector(Processor):
         model: LanguageModel | str | None = None,
         detector: Detector | None = None,
         instructions: str | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        json_prompt_injection: bool = False,
         mode: Mode = "enforce",
         id: str | None = None,
         on_error: Literal["stop", "skip"] | None = None,
@@ -93,7 +95,7 @@ class LanguageDetector(Processor):
 
             detector = language_detector(
                 model, self.target_languages, translate=strategy == "translate", instructions=instructions
-            )
+            ).asking(provider_options, json_prompt_injection)
         elif detector is None:
             for name, code in zip(self.target_languages, self._targets, strict=True):
                 if len(code) > 3:  # a name that is none: no text would ever be of that language

@@ -69,6 +69,8 @@ class ModerationProcessor(AskingGuard):
         thresholds: Mapping[str, float] | None = None,
         strategy: Literal["block", "warn", "filter"] = "block",
         instructions: str | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        json_prompt_injection: bool = False,
         include_scores: bool = False,
         stream_by: StreamBy | None = None,
         context: int | None = None,
@@ -116,7 +118,7 @@ class ModerationProcessor(AskingGuard):
         if detector is None and model is not None:
             from procession.processors.detect.llm_moderation import moderation_detector
 
-            detector = moderation_detector(model, asked, instructions)
+            detector = moderation_detector(model, asked, instructions).asking(provider_options, json_prompt_injection)
         self.use(detector)
 
     def _named(self) -> tuple[str, ...]:

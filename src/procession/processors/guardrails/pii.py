@@ -100,6 +100,8 @@ class PIIDetector(AskingGuard):
         model: LanguageModel | str | None = None,
         detector: Detector | None = None,
         instructions: str | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        json_prompt_injection: bool = False,
         stream_by: StreamBy | None = None,
         context: int | None = None,
         verdict_cache: CacheStore | int | None = None,
@@ -151,7 +153,9 @@ class PIIDetector(AskingGuard):
         if detector is None and model is not None:
             from procession.processors.detect.llm import pii_detector
 
-            detector = pii_detector(model, self.detection_types, instructions)
+            detector = pii_detector(model, self.detection_types, instructions).asking(
+                provider_options, json_prompt_injection
+            )
         self.use(detector)
 
     # -- what counts

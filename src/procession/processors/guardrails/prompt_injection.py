@@ -64,6 +64,8 @@ class PromptInjectionDetector(AskingGuard):
         model: LanguageModel | str | None = None,
         detector: Detector | Literal["encoder"] | None = None,
         instructions: str | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        json_prompt_injection: bool = False,
         verdict_cache: CacheStore | int | None = None,
         verdict_ttl: float = VERDICT_TTL,
         phase: Phase = "all",
@@ -105,7 +107,7 @@ class PromptInjectionDetector(AskingGuard):
             self.use(
                 injection_detector(
                     model, self.detection_types, rewrite=strategy == "rewrite", instructions=instructions
-                )
+                ).asking(provider_options, json_prompt_injection)
             )
         else:
             self._rules = OfflineInjection(self.detection_types, enough=threshold)

@@ -80,6 +80,8 @@ class SystemPromptScrubber(AskingGuard):
         custom_patterns: Sequence[str | re.Pattern[str]] = (),
         include_detections: bool = False,
         instructions: str | None = None,
+        provider_options: Mapping[str, Any] | None = None,
+        json_prompt_injection: bool = False,
         stream_by: StreamBy | None = None,
         context: int | None = None,
         verdict_cache: CacheStore | int | None = None,
@@ -112,7 +114,9 @@ class SystemPromptScrubber(AskingGuard):
         if detector is None and model is not None:
             from procession.processors.detect.llm_moderation import leak_detector
 
-            detector = leak_detector(model, [str(getattr(each, "pattern", each)) for each in patterns], instructions)
+            detector = leak_detector(
+                model, [str(getattr(each, "pattern", each)) for each in patterns], instructions
+            ).asking(provider_options, json_prompt_injection)
         self._secret = self._sought(())
         self._last: tuple[Any, SystemPromptScrubber] = (None, self)
         self.use(detector)
