@@ -15,10 +15,11 @@ from procession.messages.text.spans import Region, Span
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard, StreamBy
 from procession.processors.context import HookContext
-from procession.processors.contexts import OutputStreamContext
+from procession.processors.contexts import OutputStreamContext, ToolResultContext
 from procession.processors.detect.checks import why_no_card
 from procession.processors.detect.detector import Detector, Verdict
 from procession.processors.detect.dictionary import Names, dictionary_rules
+from procession.processors.detect.encoded import encoded_spans, with_codes
 from procession.processors.detect.mails import FILE_ENDINGS
 from procession.processors.detect.national_ids import ID_TYPES
 from procession.processors.detect.phones import REGIONS
@@ -31,7 +32,7 @@ from procession.processors.hooks import Hook
 from procession.processors.listed import Allow, Deny
 from procession.processors.options import listed, one_of, share, some_of
 from procession.processors.stand_ins import StandIns, stand_ins_of
-from procession.processors.text_guard import Mode, Phase
+from procession.processors.text_guard import Look, Mode, Phase
 from procession.processors.text_places import Place, file_names
 from procession.processors.violation import OnViolation
 from procession.steps.scope import RequestScope
@@ -183,10 +184,23 @@ class PIIDetector(AskingGuard):
         """
         As every guard does; of a row of digits that is no card it says why: ``luhn`` or ``issuer``.
         """
+        found = [*super().explain(text), *encoded_spans(text, self.regions)]
         return [
             span.replace(rejected=why_no_card(text[span.start : span.end])) if span.rejected == "card_number" else span
-            for span in super().explain(text)
+            for span in found
         ]
+
+    def look_at(self, ctx: HookContext[Any], message: Message, texts: Mapping[Any, str], look: Look) -> None:
+        """
+        As every guard does; of new input also what codes in it hold, such as Base64.
+        """
+        super().look_at(ctx, message, texts, with_codes(look, self.regions) if ctx.hook is Hook.INPUT else look)
+
+    def look_into(self, ctx: ToolResultContext, look: Look) -> dict[str, Any] | None:
+        """
+        As every guard does, and what codes in the result hold.
+        """
+        return super().look_into(ctx, with_codes(look, self.regions))
 
     def texts_of(self, ctx: HookContext[Any], message: Message) -> dict[Place, str]:
         """
