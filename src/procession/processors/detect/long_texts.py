@@ -13,7 +13,7 @@ from procession.processors.detect.detector import CLEAN, Verdict
 
 __all__ = ["BUDGET", "in_pieces", "pieces_of"]
 
-BUDGET = 0.6
+BUDGET = 0.5
 """Seconds that a long text may take."""
 _PIECE = 6000
 """Characters that are judged at once: what stands further apart does not add up."""

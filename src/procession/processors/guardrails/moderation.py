@@ -11,6 +11,7 @@ from typing import Any, Literal
 from procession.errors import ProcessorDefinitionError
 from procession.messages.text.scan import FindLane, Lane
 from procession.messages.text.spans import Region, Span
+from procession.messages.text.whole import search_whole
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard, StreamBy
 from procession.processors.detect.detector import Detector, Verdict
@@ -130,7 +131,7 @@ class ModerationProcessor(AskingGuard):
         """
         Return the words of the list that are in *text*.
         """
-        return find_words(self.rules, text)
+        return search_whole(word_lane(self.rules), text, seconds=None if self.asks else self.timeout)
 
     def lane(self) -> Lane:
         """

@@ -16,6 +16,7 @@ from procession.messages.message_list import MessageList
 from procession.messages.text.patterns import Rule, compile_pattern
 from procession.messages.text.scan import FindLane, Lane, RuleLane
 from procession.messages.text.spans import Region, Span
+from procession.messages.text.whole import search_whole
 from procession.models.model import LanguageModel
 from procession.processors.asking_guard import AskingGuard, StreamBy
 from procession.processors.detect.copies import SHORTEST, CopyLane, Known, known_texts, letters_in
@@ -158,7 +159,8 @@ class SystemPromptScrubber(AskingGuard):
         """
         Return the copies in *text*, and what a pattern matches.
         """
-        found = _Lanes([CopyLane(self._secret), RuleLane(self._custom, fold=True)]).feed(text, final=True)
+        lanes = _Lanes([CopyLane(self._secret), RuleLane(self._custom, fold=True)])
+        found = list(search_whole(lanes, text, seconds=None if self.asks else self.timeout))
         return sorted(found, key=lambda span: (span.start, -span.end))
 
     def lane(self) -> Lane:
