@@ -4,17 +4,23 @@ UnicodeNormalizer: one spelling for what looks the same, before other processors
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 from procession.messages.chunks import Chunk, TextDelta
 from procession.messages.parts import Parts, TextPart
-from procession.messages.text.normalise import SAFE, Normaliser, Profile, normalise
+from procession.messages.text.normalise import SAFE, Normaliser, Profile
 from procession.processors.contexts import InputContext, OutputStreamContext
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.processors.text_blocks import TextBlocks
 
 __all__ = ["UnicodeNormalizer"]
+
+_BUDGET = 0.7
+"""Seconds of work that a text may take."""
+_PIECE = 16_000
+"""Characters between two looks at the clock."""
 
 
 class UnicodeNormalizer(Processor):
@@ -66,9 +72,16 @@ class UnicodeNormalizer(Processor):
 
     def normalised(self, text: str) -> str:
         """
-        Return *text* normalised.
+        Return *text* normalised; raises ``TimeoutError`` for one that takes too long.
         """
-        return normalise(text, self.profile).text
+        whole = Normaliser(self.profile)  # without the way back, which nobody asks for
+        deadline = time.thread_time() + _BUDGET
+        pieces: list[str] = []
+        for start in range(0, len(text), _PIECE):
+            if time.thread_time() > deadline:
+                raise TimeoutError(f"{start} of {len(text)} characters were normalised when the time was up")
+            pieces.append(whole.feed(text[start : start + _PIECE]))
+        return "".join(pieces) + whole.finish()
 
     def process_input(self, ctx: InputContext) -> None:
         """
