@@ -23,7 +23,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool
@@ -61,7 +61,7 @@ def aborting(signal: AbortSignal) -> Callable[[Any], Any]:
 @both_ways
 async def test_aborted_before_it_began(way: str) -> None:
     """A call whose signal is set already asks nobody and saves nothing: ``abort`` and ``finish`` are all that comes."""
-    signal, model, store, calls = AbortSignal(), FakeModel("x"), InMemoryThreadStore(), list[str]()
+    signal, model, store, calls = AbortSignal(), FakeModel("x"), InMemoryStore(), list[str]()
     signal.abort("the user left")
     agent = Agent("guide", model=model, memory=Memory(store), input_processors=[at("process_input", calls.append)])
     seen = await ask(agent, way, abort_signal=signal, **IDS)
@@ -74,7 +74,7 @@ async def test_aborted_before_it_began(way: str) -> None:
 
 async def test_aborted_while_the_model_answers() -> None:
     """What was delivered is the result, a step of its own, and is saved; the model's stream is closed."""
-    signal, store = AbortSignal(), InMemoryThreadStore()
+    signal, store = AbortSignal(), InMemoryStore()
     model = FakeModel([breaking_off(signal, "Hel", "lo")])
     agent = Agent("guide", model=model, memory=Memory(store))
     told: list[AgentResult] = []
@@ -126,7 +126,7 @@ async def test_aborted_in_a_hook(way: str, hook: str) -> None:
 @both_ways
 async def test_what_process_output_step_had_still_to_look_at_is_dropped(way: str) -> None:
     """An answer that a processor in ``process_output_step`` has not let pass is neither in the result nor saved."""
-    signal, store = AbortSignal(), InMemoryThreadStore()
+    signal, store = AbortSignal(), InMemoryStore()
     agent = Agent(
         "guide",
         model=FakeModel([breaking_off(signal, "Hel", "lo")]),
@@ -142,7 +142,7 @@ async def test_what_process_output_step_had_still_to_look_at_is_dropped(way: str
 @pytest.mark.parametrize("count", [1, 3])
 async def test_aborted_while_tools_run(way: str, count: int) -> None:
     """Running tools are cancelled and awaited; the step's text stays, and its calls are closed as undone."""
-    signal, ended, store = AbortSignal(), list[str](), InMemoryThreadStore()
+    signal, ended, store = AbortSignal(), list[str](), InMemoryStore()
 
     async def execute(args: Any, ctx: Any) -> None:
         signals.append(ctx.abort_signal)
@@ -173,7 +173,7 @@ async def test_aborted_while_tools_run(way: str, count: int) -> None:
 @both_ways
 async def test_a_verdict_on_what_an_aborted_run_said_counts(way: str) -> None:
     """A tripwire in ``process_output_result`` wins: the run is blocked, and its text neither told nor saved."""
-    signal, store = AbortSignal(), InMemoryThreadStore()
+    signal, store = AbortSignal(), InMemoryStore()
     agent = Agent(
         "guide",
         model=FakeModel([breaking_off(signal, "sec", "ret")]),
@@ -189,7 +189,7 @@ async def test_a_verdict_on_what_an_aborted_run_said_counts(way: str) -> None:
 @both_ways
 async def test_a_look_that_takes_too_long_keeps_nothing(way: str) -> None:
     """What ``process_output_result`` could not look at within the grace period is dropped and not saved."""
-    signal, store = AbortSignal(), InMemoryThreadStore()
+    signal, store = AbortSignal(), InMemoryStore()
     agent = Agent(
         "guide",
         model=FakeModel([breaking_off(signal, "Hel", "lo")]),
@@ -253,7 +253,7 @@ async def test_on_abort_cannot_change_the_end(way: str) -> None:
 
 async def test_leaving_a_stream_early_aborts_the_run() -> None:
     """Whoever leaves the block early aborts the run: the same end, the same result, the same memory."""
-    store, told = InMemoryThreadStore(), list[AgentResult]()
+    store, told = InMemoryStore(), list[AgentResult]()
     model = FakeModel([Reply(("Hel", "lo", " there"), pause=0.01)])
     agent = Agent("guide", model=model, memory=Memory(store))
     async with agent.stream("Hi", on_abort=told.append, **IDS) as stream:

@@ -11,14 +11,14 @@ from tests.agents.kit import WAYS, ask, at
 from procession.agents.agent import Agent
 from procession.processors.memory.memory import Memory
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_nobody_gets_what_guards_have_not_passed(way: str) -> None:
     """What is held for guards beside the model call when the run is aborted is neither told nor kept, nor the input."""
-    signal, store, later = AbortSignal(), InMemoryThreadStore(), list[str]()
+    signal, store, later = AbortSignal(), InMemoryStore(), list[str]()
 
     async def stuck(ctx: Any) -> None:
         await anyio.sleep_forever()

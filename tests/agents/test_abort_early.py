@@ -13,7 +13,7 @@ from procession.agents.agent import Agent
 from procession.agents.output import AgentResult
 from procession.processors.memory.memory import Memory
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 
@@ -37,7 +37,7 @@ def aborting(signal: AbortSignal, asked: list[str], name: str) -> Callable[[Any]
 @pytest.mark.parametrize("setting", SETTINGS)
 async def test_an_abort_is_heard_while_a_function_of_the_request_runs(setting: str, way: str) -> None:
     """The function is cancelled, no other one is called, and the call ends as one that was aborted before it began."""
-    signal, asked, store = AbortSignal(), list[str](), InMemoryThreadStore()
+    signal, asked, store = AbortSignal(), list[str](), InMemoryStore()
     model, told = FakeModel("x"), list[AgentResult]()
     options: dict[str, Any] = {"model": model, "memory": Memory(store), setting: aborting(signal, asked, setting)}
     with anyio.fail_after(5):

@@ -14,7 +14,7 @@ from procession.errors import RunAlreadyClaimed
 from procession.messages.chunks import ToolCallApproval, ToolResult
 from procession.processors.memory.memory import Memory
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.context import ToolContext
@@ -36,7 +36,7 @@ async def test_a_tripwire_after_a_resume(way: str, hook: str) -> None:
     """A verdict in any hook blocks the run as ever: one tripwire chunk, last, nothing saved, and it is over (D13)."""
     acted: list[Any] = []
     resumed: list[bool] = []
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     guard = at(hook, text_only(lambda ctx: ctx.abort("no") if resumed else None))
     lists: dict[str, Any] = {list_of(hook): [guard]}
     agent = Agent(

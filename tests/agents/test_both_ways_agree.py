@@ -22,7 +22,7 @@ from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor, processor
 from procession.processors.text_guard import TextGuard
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
 from procession.testing.recorder import record
 from procession.tools.tool import Tool
@@ -159,7 +159,7 @@ def _parts(message: Any) -> Any:
 
 async def _run(case: Case, way: str) -> tuple[dict[str, Any], str | None]:
     """Return what one way of calling came to, and what a reader was shown of steps that stood."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     found = iter(case.findings)
 
     def look(args: Any, ctx: Any) -> dict[str, str]:

@@ -11,7 +11,7 @@ from procession.agents.agent import Agent
 from procession.errors import ProcessorDefinitionError
 from procession.models.model import ModelRequest
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 
@@ -53,7 +53,7 @@ async def test_instructions_and_system_messages(way: str) -> None:
 @both_ways
 async def test_context_is_seen_and_not_kept(way: str) -> None:
     """``context`` messages reach the model and are neither input nor stored."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = FakeModel("x")
     agent = Agent("parrot", model=model, memory=Memory(store))
     await ask(agent, way, context=[{"role": "user", "content": "(facts)"}], **IDS)
@@ -115,7 +115,7 @@ async def test_max_steps(way: str) -> None:
 async def test_lists_of_a_call_replace_the_agents(way: str, given: bool) -> None:
     """A list of a call takes the place of the agent's list of that name, also an empty one; memory stays."""
     calls: list[str] = []
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent(
         "parrot", model=FakeModel("x"), memory=Memory(store),
         input_processors=[noting(calls, "own")], output_processors=[noting(calls, "out", "process_output_step")],

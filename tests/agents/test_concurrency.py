@@ -19,7 +19,7 @@ from procession.models.model import ModelRequest
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.context import ToolContext
@@ -101,7 +101,7 @@ async def test_a_thousand_requests_mix_nothing() -> None:
         tools=[look_up],
         input_processors=[guard, counting],
         output_processors=[guard, counting],
-        memory=Memory(InMemoryThreadStore()),
+        memory=Memory(InMemoryStore()),
     )
     before = dict(vars(counting)), set(vars(guard))
     results: dict[int, AgentResult] = {}
@@ -176,7 +176,7 @@ async def test_chunks_of_many_streams_are_redacted_apart() -> None:
 # -- context variables
 
 
-class Store(InMemoryThreadStore):
+class Store(InMemoryStore):
     """A store that notes which tenant it is called for."""
 
     def __init__(self, seen: Callable[[str], None]) -> None:

@@ -17,7 +17,7 @@ from procession.messages.chunks import ToolError
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import tool
@@ -117,7 +117,7 @@ def test_who_asks_a_model_or_a_store_has_a_time_limit() -> None:
     model = FakeModel([])
     asking = [PIIDetector(model=model), PromptInjectionDetector(model=model), LanguageDetector(model=model)]
     assert [each.timeout for each in asking] == [30.0] * 3
-    assert MessageHistory(InMemoryThreadStore()).timeout == 30.0
+    assert MessageHistory(InMemoryStore()).timeout == 30.0
     assert PIIDetector().timeout is None
     assert PIIDetector(model=model, timeout=0.1).timeout == 0.1
 

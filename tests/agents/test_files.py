@@ -17,7 +17,7 @@ from procession.messages.parts import FilePart, TextPart
 from procession.models.openai_chat import OpenAIChatModel
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 
 pytestmark = pytest.mark.anyio
@@ -95,7 +95,7 @@ async def test_a_redactor_leaves_files_as_they_are(way: str) -> None:
 async def test_an_image_is_remembered(way: str) -> None:
     """The next turn's request has the image of the last one, as it was."""
     model = FakeModel(["A cat.", "Yes."])
-    agent = Agent("a", model=model, memory=Memory(InMemoryThreadStore()))
+    agent = Agent("a", model=model, memory=Memory(InMemoryStore()))
     await ask(agent, way, [PARTS], thread="t", resource="eva")
     await ask(agent, way, "Sure?", thread="t", resource="eva")
     assert model.requests[1].messages[0].content == model.requests[0].messages[0].content == tuple(PARTS.parts)
@@ -137,7 +137,7 @@ def upload_drafts(ctx: Any) -> Any:
 @pytest.mark.parametrize("upload", [upload_forms, upload_drafts])
 async def test_a_file_that_a_processor_uploads(way: str, upload: Any) -> None:
     """Where a processor puts an address in place of an attachment, its data is neither sent nor stored."""
-    model, store = FakeModel("ok"), InMemoryThreadStore()
+    model, store = FakeModel("ok"), InMemoryStore()
     agent = Agent("see", model=model, memory=Memory(store), input_processors=[at("process_input", upload)])
     content = {
         "format": 2,

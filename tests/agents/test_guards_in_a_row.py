@@ -17,7 +17,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import processor
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.recorder import record
 from procession.workflows.workflow import create_workflow
 
@@ -94,7 +94,7 @@ def made(row: list[tuple[bool, list[tuple[str, str]]]]) -> list[Any]:
     ]
 
 
-async def outcome(agent: Agent, store: InMemoryThreadStore, way: str) -> tuple[Any, list[str]]:
+async def outcome(agent: Agent, store: InMemoryStore, way: str) -> tuple[Any, list[str]]:
     """Return what a call came to, what is stored, and the texts that a reader was shown."""
     shown: list[str] = []
     if way == "generate":
@@ -114,7 +114,7 @@ def test_guards_in_a_row_agree(blocks: list[list[str]], row: Any, parted: bool) 
     also across blocks between which nothing comes."""
 
     async def both() -> None:
-        store = InMemoryThreadStore()
+        store = InMemoryStore()
         agent = Agent("a", model=Blocks(blocks, parted), memory=Memory(store), output_processors=made(row))
         whole, _ = await outcome(agent, store, "generate")
         streamed, shown = await outcome(agent, store, "stream")
@@ -138,7 +138,7 @@ async def test_the_first_match_in_the_text_counts(cut: list[str], between: bool)
         return ctx.chunk
 
     guards = [looks_for("alpha", "block"), *([look] if between else []), looks_for("gamma", "block")]
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent("a", model=Blocks([cut]), memory=Memory(store), output_processors=guards)
     for way in ("generate", "stream"):
         (status, text, _, tripwire, stored), shown = await outcome(agent, store, way)
@@ -175,7 +175,7 @@ async def test_a_guard_that_asks_is_not_asked_about_half_a_text(way: str) -> Non
     """Where a guard before it blocks, a guard that asks a model has no part in it, either way."""
     detector = Counting()
     asking = PIIDetector(detector=detector, phase="output")
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent(
         "a", model=Blocks([list("so many words, then alpha")]), memory=Memory(store),
         output_processors=[looks_for("alpha", "block"), asking],

@@ -13,7 +13,7 @@ from procession.errors import InputError, MessageError, ProcessorError
 from procession.messages.message import Message
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 from procession.tools.tool import client_tool
@@ -22,7 +22,7 @@ both_ways = pytest.mark.parametrize("way", WAYS)
 IDS: dict[str, Any] = {"thread": "t", "resource": "ada"}
 
 
-async def stored(store: InMemoryThreadStore) -> list[tuple[str, str]]:
+async def stored(store: InMemoryStore) -> list[tuple[str, str]]:
     """Return role and text of what is in the thread."""
     return [(message.role, message.text) for message in await store.messages("t")]
 
@@ -33,13 +33,13 @@ def stop(ctx: Any) -> None:
 
 
 @pytest.fixture
-def store() -> InMemoryThreadStore:
+def store() -> InMemoryStore:
     """Return an empty store."""
-    return InMemoryThreadStore()
+    return InMemoryStore()
 
 
 @both_ways
-async def test_a_conversation(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_conversation(way: str, store: InMemoryStore) -> None:
     """The second turn is told what was said in the first; both are kept, in order."""
     model = FakeModel(["Hello, Ada.", "You are Ada."])
     agent = Agent("parrot", model=model, memory=Memory(store))
@@ -52,7 +52,7 @@ async def test_a_conversation(way: str, store: InMemoryThreadStore) -> None:
 
 
 @both_ways
-async def test_a_clients_answer_reaches_the_model(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_clients_answer_reaches_the_model(way: str, store: InMemoryStore) -> None:
     """The result of a client's tool, given in the next turn, stands behind its call, in the prompt and in the store."""
     model = FakeModel([call_tool("door", id="d1"), "It is open."])
     agent = Agent("parrot", model=model, tools=[client_tool("door", "Open the door.")], memory=Memory(store))
@@ -75,14 +75,14 @@ async def test_a_conversation_goes_on_without_memory(way: str) -> None:
 
 
 @both_ways
-async def test_without_a_thread_nothing_is_kept(way: str, store: InMemoryThreadStore) -> None:
+async def test_without_a_thread_nothing_is_kept(way: str, store: InMemoryStore) -> None:
     """A call that names no thread is stateless."""
     await ask(Agent("parrot", model=FakeModel("x"), memory=Memory(store)), way)
     assert await stored(store) == []
 
 
 @both_ways
-async def test_redacted_input_is_kept_redacted(way: str, store: InMemoryThreadStore) -> None:
+async def test_redacted_input_is_kept_redacted(way: str, store: InMemoryStore) -> None:
     """What processors changed is what is kept."""
 
     def hide(ctx: Any) -> None:
@@ -95,7 +95,7 @@ async def test_redacted_input_is_kept_redacted(way: str, store: InMemoryThreadSt
 
 @both_ways
 @pytest.mark.parametrize("hook", HOOKS)
-async def test_nothing_is_kept_after_a_tripwire(way: str, hook: str, store: InMemoryThreadStore) -> None:
+async def test_nothing_is_kept_after_a_tripwire(way: str, hook: str, store: InMemoryStore) -> None:
     """Whatever hook stops a run, neither the input nor the answer nor the thread is stored."""
     tool, _ = counted_tool()
     lists: dict[str, Any] = {list_of(hook): [at(hook, text_only(stop))]}
@@ -107,7 +107,7 @@ async def test_nothing_is_kept_after_a_tripwire(way: str, hook: str, store: InMe
 
 @both_ways
 @pytest.mark.parametrize("hook", HOOKS)
-async def test_the_input_may_be_kept_after_a_tripwire(way: str, hook: str, store: InMemoryThreadStore) -> None:
+async def test_the_input_may_be_kept_after_a_tripwire(way: str, hook: str, store: InMemoryStore) -> None:
     """``persist_on_tripwire="input"`` keeps what the user said, and nothing else."""
     tool, _ = counted_tool()
     lists: dict[str, Any] = {list_of(hook): [at(hook, text_only(stop))]}
@@ -119,7 +119,7 @@ async def test_the_input_may_be_kept_after_a_tripwire(way: str, hook: str, store
 
 @both_ways
 @pytest.mark.parametrize("hook", HOOKS)
-async def test_no_rejected_text_is_kept(way: str, hook: str, store: InMemoryThreadStore) -> None:
+async def test_no_rejected_text_is_kept(way: str, hook: str, store: InMemoryStore) -> None:
     """``persist_on_tripwire="accepted_steps"`` keeps no text of a step, or of a turn, that was rejected."""
     tool, _ = counted_tool()
     lists: dict[str, Any] = {list_of(hook): [at(hook, text_only(stop))]}
@@ -132,7 +132,7 @@ async def test_no_rejected_text_is_kept(way: str, hook: str, store: InMemoryThre
 
 
 @both_ways
-async def test_accepted_steps_may_be_kept_after_a_tripwire(way: str, store: InMemoryThreadStore) -> None:
+async def test_accepted_steps_may_be_kept_after_a_tripwire(way: str, store: InMemoryStore) -> None:
     """``persist_on_tripwire="accepted_steps"`` keeps the steps before the one that was rejected."""
 
     def second(ctx: Any) -> None:
@@ -152,7 +152,7 @@ async def test_accepted_steps_may_be_kept_after_a_tripwire(way: str, store: InMe
 
 
 @both_ways
-async def test_a_guard_behind_memory_counts(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_guard_behind_memory_counts(way: str, store: InMemoryStore) -> None:
     """A history that stands before a guard keeps nothing of a turn that the guard stops."""
     history = MessageHistory(store, id="by-hand")
     agent = Agent(
@@ -164,7 +164,7 @@ async def test_a_guard_behind_memory_counts(way: str, store: InMemoryThreadStore
 
 
 @both_ways
-async def test_a_rejected_attempt_is_not_kept(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_rejected_attempt_is_not_kept(way: str, store: InMemoryStore) -> None:
     """Of a step that was sent back only the accepted attempt is kept, and no feedback."""
 
     def picky(ctx: Any) -> None:
@@ -180,7 +180,7 @@ async def test_a_rejected_attempt_is_not_kept(way: str, store: InMemoryThreadSto
 
 
 @both_ways
-async def test_a_failed_processor_keeps_nothing(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_failed_processor_keeps_nothing(way: str, store: InMemoryStore) -> None:
     """A run that a processor's exception stopped is not stored."""
 
     def broken(ctx: Any) -> None:
@@ -194,7 +194,7 @@ async def test_a_failed_processor_keeps_nothing(way: str, store: InMemoryThreadS
 
 
 @both_ways
-async def test_a_models_error_is_kept_with_the_turn(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_models_error_is_kept_with_the_turn(way: str, store: InMemoryStore) -> None:
     """A turn that ended with a model's error came to its end: the input is kept."""
     agent = Agent("parrot", model=FakeModel(fail("overloaded", status=503)), memory=Memory(store))
     assert (await ask(agent, way, **IDS)).error is not None
@@ -202,7 +202,7 @@ async def test_a_models_error_is_kept_with_the_turn(way: str, store: InMemoryThr
 
 
 @both_ways
-async def test_an_answer_in_place_of_the_models_is_kept(way: str, store: InMemoryThreadStore) -> None:
+async def test_an_answer_in_place_of_the_models_is_kept(way: str, store: InMemoryStore) -> None:
     """What a processor answered is part of the conversation."""
     guard = at("process_input", lambda ctx: ctx.replace_response("Ask a doctor."))
     agent = Agent("parrot", model=FakeModel("x"), memory=Memory(store), input_processors=[guard])
@@ -212,7 +212,7 @@ async def test_an_answer_in_place_of_the_models_is_kept(way: str, store: InMemor
 
 @both_ways
 @pytest.mark.parametrize("of", ["memory", "call"])
-async def test_a_read_only_memory_saves_nothing(way: str, of: str, store: InMemoryThreadStore) -> None:
+async def test_a_read_only_memory_saves_nothing(way: str, of: str, store: InMemoryStore) -> None:
     """``read_only`` recalls and does not save, for the agent or for one call."""
     model = FakeModel(["one", "two"])
     await ask(Agent("parrot", model=model, memory=Memory(store)), way, "first", **IDS)
@@ -228,9 +228,7 @@ async def test_a_read_only_memory_saves_nothing(way: str, of: str, store: InMemo
     ("options", "recalled"),
     [({}, 3), ({"last_messages": 1}, 1), ({"last_messages": None}, 4), ({"last_messages": False}, 0)],
 )
-async def test_how_much_is_recalled(
-    way: str, options: dict[str, Any], recalled: int, store: InMemoryThreadStore
-) -> None:
+async def test_how_much_is_recalled(way: str, options: dict[str, Any], recalled: int, store: InMemoryStore) -> None:
     """``last_messages`` says how many are recalled; a call may say it differently."""
     model = FakeModel("x", repeat_last=True)
     agent = Agent("parrot", model=model, memory=Memory(store, last_messages=3))
@@ -243,7 +241,7 @@ async def test_how_much_is_recalled(
 
 
 @both_ways
-async def test_a_thread_of_somebody_else(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_thread_of_somebody_else(way: str, store: InMemoryStore) -> None:
     """In a thread that belongs to another resource nothing is recalled and nothing is changed: the call fails."""
     model = FakeModel(["mine", "yours"])
     agent = Agent("parrot", model=model, memory=Memory(store))
@@ -255,10 +253,10 @@ async def test_a_thread_of_somebody_else(way: str, store: InMemoryThreadStore) -
     assert [text for _, text in await stored(store)] == ["secret", "mine"]
 
 
-class BrokenStore(InMemoryThreadStore):
+class BrokenStore(InMemoryStore):
     """A store that cannot save."""
 
-    async def save(self, thread_id: str, resource_id: str, messages: Sequence[Message]) -> None:
+    async def save(self, thread_id: str, resource_id: str, messages: Sequence[Message], **_: Any) -> None:
         """Fail."""
         raise ConnectionError("the disk is full")
 
@@ -283,7 +281,7 @@ async def test_a_store_that_fails_changes_no_verdict(way: str) -> None:
 
 
 @both_ways
-async def test_memory_and_a_history_by_hand_are_one(way: str, store: InMemoryThreadStore) -> None:
+async def test_memory_and_a_history_by_hand_are_one(way: str, store: InMemoryStore) -> None:
     """A history that the user lists takes the place of the memory's own: nothing is recalled twice."""
     model = FakeModel(["one", "two"])
     history = MessageHistory(store)
@@ -297,7 +295,7 @@ async def test_memory_and_a_history_by_hand_are_one(way: str, store: InMemoryThr
 
 
 @both_ways
-async def test_a_history_by_hand_needs_no_memory(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_history_by_hand_needs_no_memory(way: str, store: InMemoryStore) -> None:
     """A history in both lists of an agent without a memory does the same."""
     model = FakeModel(["one", "two"])
     history = MessageHistory(store)
@@ -308,9 +306,9 @@ async def test_a_history_by_hand_needs_no_memory(way: str, store: InMemoryThread
 
 
 @both_ways
-async def test_two_stores(way: str, store: InMemoryThreadStore) -> None:
+async def test_two_stores(way: str, store: InMemoryStore) -> None:
     """Two histories with stores of their own keep the turn in both."""
-    other = InMemoryThreadStore()
+    other = InMemoryStore()
     agent = Agent(
         "parrot", model=FakeModel("x"), memory=Memory(store), output_processors=[MessageHistory(other, id="archive")]
     )  # fmt: skip

@@ -14,7 +14,7 @@ from procession.agents.output import AgentResult
 from procession.errors import DefinitionError, InputError, MessageError, ProcessorError
 from procession.ids import new_id
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 
@@ -82,7 +82,7 @@ BAD: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("name", "value", "said"), BAD)
 async def test_an_option_that_cannot_work_is_refused(way: str, name: str, value: Any, said: str) -> None:
     """A call refuses a bad option with an ``InputError`` that names it and the fix, and asks no model and no store."""
-    model, store = FakeModel("x"), InMemoryThreadStore()
+    model, store = FakeModel("x"), InMemoryStore()
     agent = Agent("parrot", model=model, memory=Memory(store))
     with pytest.raises(InputError) as caught:
         await call(agent, way, **{**IDS, name: value})

@@ -17,7 +17,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime, run_sync
 from procession.steps.step import StepContext, step
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.workflows.workflow import create_workflow
 
@@ -33,7 +33,7 @@ SHARED = Agent(
     "shared",
     model=FakeModel(["ok"], repeat_last=True),
     input_processors=[PIIDetector()],
-    memory=Memory(InMemoryThreadStore()),
+    memory=Memory(InMemoryStore()),
     runtime=Runtime(),
 )
 """Made when this is imported, where no event loop is running."""

@@ -16,7 +16,7 @@ from procession.agents.snapshot import read_snapshot
 from procession.errors import InputError, MessageError, ModelError, RunAlreadyClaimed, RunError
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
-from procession.storage.memory import InMemoryJournal, InMemoryThreadStore
+from procession.storage.memory import InMemoryJournal, InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 from procession.tools.context import ToolContext
@@ -143,7 +143,7 @@ async def test_retries_go_on_counting() -> None:
 @both_ways
 async def test_memory_keeps_the_turn(way: str) -> None:
     """The turn is saved as it stands when the run is suspended, and whole at its end, in messages of their own."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent, _ = agent_with(memory=Memory(store))
     first = (await ask(agent, way, thread="t", resource="ada")).result
     assert [message.role for message in await store.messages("t")] == ["user", "assistant"]

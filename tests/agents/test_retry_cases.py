@@ -17,7 +17,7 @@ from procession.processors.processor import Processor
 from procession.runtime.run import RunResult
 from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.workflows.workflow import create_workflow
@@ -43,7 +43,7 @@ def no_bad(**options: Any) -> Processor:
 @both_ways
 async def test_the_model_is_not_shown_what_was_rejected(way: str) -> None:
     """RET-001: the second request has system, user and feedback, and only the good answer is kept anywhere."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = FakeModel(["bad answer", "good answer"])
     agent = Agent(
         "parrot", model=model, instructions="Be brief.", memory=Memory(store),
@@ -89,7 +89,7 @@ class Insisting:
 
     def __init__(self, **options: Any) -> None:
         self.counts: list[int] = []
-        self.store = InMemoryThreadStore()
+        self.store = InMemoryStore()
         self.model = FakeModel(["bad"] * 10)
 
         def act(ctx: Any) -> None:

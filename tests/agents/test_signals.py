@@ -13,7 +13,7 @@ from procession.messages.chunks import DataChunk, StepFinish, StepStart
 from procession.messages.signal import SentSignal
 from procession.processors.hooks import HOOK_NAMES
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 from procession.workflows.workflow import create_workflow
@@ -62,7 +62,7 @@ async def test_a_signal_is_shown_to_the_model_and_to_the_reader(way: str) -> Non
 
 @both_ways
 @pytest.mark.parametrize("hook", SENDERS)
-async def test_signals_can_be_sent_in_these_hooks(way: str, hook: str, store: InMemoryThreadStore) -> None:
+async def test_signals_can_be_sent_in_these_hooks(way: str, hook: str, store: InMemoryStore) -> None:
     """A signal from any of these hooks is kept in the thread and in the messages, and leaves the answer as it is."""
     lists: dict[str, Any] = {}
     name = {"process_api_error": "error", "process_output_step": "output", "process_output_result": "output"}
@@ -92,13 +92,13 @@ async def test_other_hooks_have_no_signals(hook: str) -> None:
 
 
 @pytest.fixture
-def store() -> InMemoryThreadStore:
+def store() -> InMemoryStore:
     """Return an empty store."""
-    return InMemoryThreadStore()
+    return InMemoryStore()
 
 
 @both_ways
-async def test_an_answer_begins_anew_behind_a_signal(way: str, store: InMemoryThreadStore) -> None:
+async def test_an_answer_begins_anew_behind_a_signal(way: str, store: InMemoryStore) -> None:
     """Before a model call the answer so far is sealed: what follows is another message, behind the signal."""
     tool, _ = counted_tool()
     model = FakeModel([say("Looking.") + call_tool("lookup"), "Found."])
@@ -115,7 +115,7 @@ async def test_an_answer_begins_anew_behind_a_signal(way: str, store: InMemoryTh
 
 
 @both_ways
-async def test_an_answer_goes_on_after_a_signal_behind_it(way: str, store: InMemoryThreadStore) -> None:
+async def test_an_answer_goes_on_after_a_signal_behind_it(way: str, store: InMemoryStore) -> None:
     """A signal from ``process_output_step`` stands behind the answer, which goes on in the same message."""
     tool, _ = counted_tool()
     model = FakeModel([say("Looking.") + call_tool("lookup"), "Found."])
@@ -140,7 +140,7 @@ async def test_a_signal_after_a_failed_call(way: str) -> None:
 
 
 @both_ways
-async def test_a_sealed_answer_is_rejected_with_the_turn(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_sealed_answer_is_rejected_with_the_turn(way: str, store: InMemoryStore) -> None:
     """Where the turn is rejected as a whole, nothing of an answer that a signal parted is left."""
     tool, _ = counted_tool()
     model = FakeModel([say("Looking.") + call_tool("lookup"), "Found."])
@@ -169,7 +169,7 @@ async def test_an_answer_in_place_of_a_parted_one(way: str) -> None:
 
 
 @both_ways
-async def test_a_transient_signal_is_for_one_call(way: str, store: InMemoryThreadStore) -> None:
+async def test_a_transient_signal_is_for_one_call(way: str, store: InMemoryStore) -> None:
     """A transient signal is seen by the model and not stored; the next turn does not know it."""
     model = FakeModel(["One.", "Two."])
     once = sender(HINT | {"transient": True})
@@ -210,7 +210,7 @@ async def test_a_transient_signal_replaces_its_copy(
     assert messages[-1].role == "user"
 
 
-async def test_signals_are_hidden_from_people(store: InMemoryThreadStore) -> None:
+async def test_signals_are_hidden_from_people(store: InMemoryStore) -> None:
     """The model is shown stored signals again; UI views and ``Memory.recall`` leave them out unless asked for."""
     model, views = FakeModel(["One.", "Two."]), list[Any]()
     memory = Memory(store)
@@ -274,7 +274,7 @@ async def test_kinds_of_signals(signal: Any, kind: str, text: str) -> None:
     assert asked(model, 0)[-1] == text
 
 
-async def test_what_a_signal_carries_besides(store: InMemoryThreadStore) -> None:
+async def test_what_a_signal_carries_besides(store: InMemoryStore) -> None:
     """Id, metadata and provider options are kept with the message."""
     signal = HINT | {"id": "note-1", "metadata": {"why": "late"}, "provider_options": {"x": {"cache": True}}}
     await ask(Agent("parrot", model=FakeModel("x"), input_processors=[sender(signal)], memory=Memory(store)), **IDS)

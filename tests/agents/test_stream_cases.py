@@ -26,7 +26,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.text_guard import TextGuard
 from procession.runtime.runtime import Runtime
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.recorder import record
 from procession.testing.script import call_tool, say
@@ -43,7 +43,7 @@ async def _costs(count: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str,
     seen = {"a": 0, "b": 0}
     runs, saves = [0], [0]
 
-    class Store(InMemoryThreadStore):
+    class Store(InMemoryStore):
         async def save(self, *args: Any, **options: Any) -> None:
             saves[0] += 1
             await super().save(*args, **options)

@@ -16,7 +16,7 @@ from procession.agents.agent import Agent
 from procession.agents.structured.escapes import decoded, plain_escapes
 from procession.messages.chunks import Chunk, Finish, TextDelta, TextEnd, TextStart, ToolOutput, ToolResult
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool
@@ -78,7 +78,7 @@ async def test_plain_escapes_mean_the_same() -> None:
 )
 async def test_the_text_holds_nothing_that_the_value_does_not(way: str, word: str) -> None:
     """Whoever parses ``result.text``, or what memory keeps of it, finds what the guards left."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     answer = Reply(['{"name": "', *word, '", "city": "Paris"}'])
     agent = Agent("a", model=FakeModel(answer), output_processors=[Codenames(strategy="redact")], memory=Memory(store))
     seen = await ask(agent, way, structured_output=Person, thread="t", resource="r")

@@ -15,7 +15,7 @@ from procession.errors import DefinitionError, ModelError, StructuredOutputError
 from procession.messages.chunks import ObjectDelta, ObjectResult
 from procession.models.structured_output import StructuredOutput
 from procession.processors.memory.memory import Memory
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool
@@ -331,7 +331,7 @@ async def test_replaced_answer(way: str) -> None:
 
 async def test_object_is_kept_in_memory() -> None:
     """The value is saved with the message."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent("a", model=FakeModel(JSON), memory=Memory(storage=store))
     await agent.generate("Hi", thread="t", resource="r", structured_output=Person)
     saved = await store.messages("t", resource_id="r")

@@ -19,7 +19,7 @@ from procession.models.model import ModelRequest
 from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 
 ON: dict[str, Any] = {"thread": "t", "resource": "r"}
@@ -60,7 +60,7 @@ class Halves:
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_call_whose_place_was_taken_has_one_end(way: str) -> None:
     """It ends as aborted, whichever way it was called: what it had delivered is kept, and the next call reads it."""
-    store, said = InMemoryThreadStore(), anyio.Event()
+    store, said = InMemoryStore(), anyio.Event()
 
     model = Halves()
     agent = Agent("a", model=model, memory=Memory(store))
@@ -102,7 +102,7 @@ async def test_an_answer_that_is_whole_is_nobodys_to_take() -> None:
     """A call that has answered and is only saving ends as it would have: the later one waits for it."""
     saving, go_on = anyio.Event(), anyio.Event()
 
-    class Slow(InMemoryThreadStore):
+    class Slow(InMemoryStore):
         async def save(self, *args: Any, **options: Any) -> Any:
             saving.set()
             await go_on.wait()

@@ -23,7 +23,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.payloads import OutputResultPayload
 from procession.processors.text_guard import TextGuard
 from procession.runtime.runtime import Runtime
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.hooks import run_hook
 from procession.testing.script import call_tool
@@ -46,7 +46,7 @@ class Run:
     """A turn in which a tool is called with personal data and no word is said."""
 
     def __init__(self, *guards: Any, args: Mapping[str, Any] = ARGS, **options: Any) -> None:
-        self.store = InMemoryThreadStore()
+        self.store = InMemoryStore()
         tool, self.calls = counted_tool("send")
         self.model = FakeModel([call_tool("send", args, stream_input=['{"to": "mara.k@', 'example.com"}']), "done"])
         self.agent = Agent(

@@ -19,7 +19,7 @@ from procession.messages.chunks import ErrorChunk
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.runtime.runtime import Runtime
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail, say
 from procession.tools.tool import tool
@@ -101,7 +101,7 @@ async def test_the_next_call_sees_what_the_one_before_saved() -> None:
         seen.append([message.text for message in request.messages])
         return f"to {seen[-1][-1]}"
 
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent("a", model=FakeModel([answer], repeat_last=True), memory=Memory(store))
     async with anyio.create_task_group() as group:
         for number in range(4):

@@ -26,7 +26,7 @@ from procession.errors import ProcessionError
 from procession.models.structured_output import StructuredOutput
 from procession.processors.memory.memory import Memory
 from procession.steps.request_context import RequestContext
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 
 __all__ = ["Stage", "run_agent"]
 
@@ -56,7 +56,7 @@ class Stage:
         if not self.models:
             self.models["main"] = build_model("main", [], self.recorder)
         self.tools = {name: build_tool(name, spec, self.recorder) for name, spec in mapping(setup.get("tools")).items()}
-        self.store = InMemoryThreadStore()
+        self.store = InMemoryStore()
         self.processors: dict[str, Any] = {}
         spec: Mapping[str, Json] = mapping(setup.get("agent"))
         self.remembers = "memory" in spec

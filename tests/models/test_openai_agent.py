@@ -24,7 +24,7 @@ from procession.models.openai_chat import OpenAIChatModel
 from procession.models.openai_responses import OpenAIResponsesModel
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.recorder import Recording, record
 
 both_ways = pytest.mark.parametrize("way", WAYS)
@@ -59,7 +59,7 @@ class Asked(Processor):
         return {"retry": self.retry}
 
 
-async def said_in(store: InMemoryThreadStore) -> list[tuple[str, str]]:
+async def said_in(store: InMemoryStore) -> list[tuple[str, str]]:
     """Return who said what, as it is stored."""
     return [(message.role, message.text) for message in await store.messages("t")]
 
@@ -75,7 +75,7 @@ def parts_in(messages: Sequence[Message]) -> list[str]:
 @both_ways
 async def test_a_stream_of_nothing_is_no_answer(way: str) -> None:
     """STR-007: an empty stream is an error that may pass, names provider and model and is handed to processors."""
-    asked, store = Asked(), InMemoryThreadStore()
+    asked, store = Asked(), InMemoryStore()
     async with serving(answer("STR-007")) as server:
         model = OpenAIChatModel("m", base_url=server.base_url, provider="local")
         seen = await ask(Agent("a", model=model, error_processors=[asked], memory=Memory(store)), way, **IDS)
@@ -90,7 +90,7 @@ async def test_a_stream_of_nothing_is_no_answer(way: str) -> None:
 @both_ways
 async def test_an_error_frame_is_no_end(way: str) -> None:
     """STR-008: the run fails with the server's code, processors see what had come, and nothing ends with ``stop``."""
-    asked, store = Asked(), InMemoryThreadStore()
+    asked, store = Asked(), InMemoryStore()
     async with serving(answer("STR-008")) as server:
         model = OpenAIChatModel("m", base_url=server.base_url)
         seen = await ask(Agent("a", model=model, error_processors=[asked], memory=Memory(store)), way, **IDS)
@@ -113,7 +113,7 @@ HELLO = WireAnswer([delta(content="Hello world!"), delta("stop"), DONE])
 @pytest.mark.parametrize("retry", [False, True])
 async def test_an_answer_that_broke_off_is_told_once(way: str, retry: bool) -> None:
     """STR-018: without a retry the error follows the visible text; with one ``step-finish(retry)`` stands between."""
-    asked, store = Asked(retry=retry), InMemoryThreadStore()
+    asked, store = Asked(retry=retry), InMemoryStore()
     async with serving(answer("STR-018"), HELLO) as server:
         model = OpenAIChatModel("m", base_url=server.base_url)
         seen = await ask(Agent("a", model=model, error_processors=[asked], memory=Memory(store)), way, **IDS)
@@ -174,7 +174,7 @@ async def test_a_tool_without_arguments_runs_once(way: str, streamed: bool, argu
 async def test_a_call_that_the_limit_cut_is_not_run(way: str) -> None:
     """TOOL-006: the run ends with ``length``, no tool runs, and the fragment is kept beside the end alone."""
     tool, calls = counted_tool("shell")
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     async with serving(answer("TOOL-006")) as server:
         agent = Agent("a", model=OpenAIChatModel("m", base_url=server.base_url), tools=[tool], memory=Memory(store))
         seen = await ask(agent, way, **IDS)
@@ -220,7 +220,7 @@ async def test_an_item_without_its_reasoning_goes_back_without_its_id(way: str, 
     kept = TextPart("a", {"openai": {"itemId": "msg_1"}})
     done = {"type": "message", "role": "assistant", "id": "msg_2", "content": [{"type": "output_text", "text": "ok"}]}
     said = {"id": "resp_1", "object": "response", "model": "m", "status": "completed", "output": [done]}
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     async with serving(WireAnswer([json.dumps(said).encode()], headers=JSON)) as server:
         model = OpenAIResponsesModel("m", base_url=server.base_url, item_ids=item_ids)
         history = [Message.user("q"), Message("assistant", [kept]), Message.user("q2")]

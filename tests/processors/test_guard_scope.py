@@ -17,7 +17,7 @@ from procession.processors.guardrails.prompt_injection import PromptInjectionDet
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.memory.memory import Memory
 from procession.processors.payloads import InputPayload
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ def asking(finder: Finder, strategy: Any = "block", **options: Any) -> PIIDetect
 async def test_a_blocked_turn_does_not_end_the_conversation(way: str) -> None:
     """MOD-004: turn 1 trips and is not stored; turn 2 passes, since by default only new messages are looked at."""
     finder = Finder("<bad>")
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     guard = asking(finder)
     assert guard.scope == "new_messages"
     agent = Agent("a", model=FakeModel(["Sunny."]), memory=Memory(store), input_processors=[guard])
@@ -52,9 +52,9 @@ async def test_a_blocked_turn_does_not_end_the_conversation(way: str) -> None:
     assert finder.asked == [BAD, "sorry - what is the weather?"]
 
 
-async def history() -> InMemoryThreadStore:
+async def history() -> InMemoryStore:
     """Return a store in which a message stands that guards would block today."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent("a", model=FakeModel(["No."]), memory=Memory(store))
     await agent.generate(BAD, thread="t", resource="r")
     return store

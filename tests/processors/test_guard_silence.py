@@ -20,7 +20,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.violation import Violation
 from procession.steps.scope import RequestScope
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.workflows.workflow import create_workflow
@@ -51,7 +51,7 @@ def leaks(*sinks: Any) -> list[str]:
 async def test_a_raw_value_is_in_no_sink(way: str, options: dict[str, Any]) -> None:
     """PII-014: neither logs, storage, chunks, prompts, violations, tripwire and its metadata, nor the result have what was
     found; reports have who found what type, how often and where."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     told: list[Violation] = []
     model = FakeModel([f"Your number is {SSN}, or {SSN}."], repeat_last=True)
     agent = Agent(

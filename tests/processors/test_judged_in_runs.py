@@ -28,7 +28,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.memory.memory import Memory
 from procession.processors.nested_path import opened
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
@@ -45,7 +45,7 @@ async def test_a_blocked_answer_leaves_nothing_behind(stream_by: Any) -> None:
     shown: list[str] = []
     during: list[str] = []
     finder = Finder("<bad>", meanwhile=lambda: during.append("".join(shown)))
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     pieces = ["Sure, ", "here is ", "the <bad> part ", "and more"]
     agent = Agent(
         "a", model=Blocks(pieces), memory=Memory(store),

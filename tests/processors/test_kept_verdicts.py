@@ -23,7 +23,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.payloads import InputPayload
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import RequestScope
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.storage.memory_cache import InMemoryCacheStore
 from procession.testing.fake_model import FakeModel
 
@@ -86,7 +86,7 @@ async def test_memory_says_whose_request_it_is() -> None:
     """The resource of memory goes before that of the request context, and is that of agents inside the run, too."""
     finder = Finder()
     guard = PIIDetector(detector=finder, verdict_cache=10, phase="input")
-    agent = Agent("a", model=FakeModel(["Hi."] * 4), memory=Memory(InMemoryThreadStore()), input_processors=[guard])
+    agent = Agent("a", model=FakeModel(["Hi."] * 4), memory=Memory(InMemoryStore()), input_processors=[guard])
     await agent.generate("Eva Holm", thread="1", resource="eve")
     await agent.generate("Eva Holm", thread="2", resource="eve", request_context={"resource_id": "mallory"})
     assert len(finder.asked) == 1

@@ -12,16 +12,17 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
 from procession.processors.memory.memory import Memory
-from procession.processors.memory.message_history import MemoryUse, MessageHistory
+from procession.processors.memory.message_history import MessageHistory
+from procession.processors.memory.use import MemoryUse
 from procession.processors.payloads import InputPayload, OutputResultPayload
 from procession.steps.scope import Outcome, RequestScope
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 
 
 @pytest.fixture
-def store() -> InMemoryThreadStore:
+def store() -> InMemoryStore:
     """Return an empty store."""
-    return InMemoryThreadStore()
+    return InMemoryStore()
 
 
 def scope_of(**use: Any) -> RequestScope:
@@ -46,7 +47,7 @@ async def commit(scope: RequestScope, outcome: Outcome = "completed") -> None:
         await mark.commit(outcome)
 
 
-async def test_nothing_is_saved_before_the_outcome_is_known(store: InMemoryThreadStore) -> None:
+async def test_nothing_is_saved_before_the_outcome_is_known(store: InMemoryStore) -> None:
     """The processor marks the turn; saving is for when the request has ended."""
     scope = scope_of()
     await turn(MessageHistory(store), scope)
@@ -69,7 +70,7 @@ async def test_nothing_is_saved_before_the_outcome_is_known(store: InMemoryThrea
     ],
 )
 async def test_what_is_kept_by_outcome(
-    outcome: Outcome, policy: Any, expected: list[str], store: InMemoryThreadStore
+    outcome: Outcome, policy: Any, expected: list[str], store: InMemoryStore
 ) -> None:
     """A turn that came to its end, or waits, is kept; of a blocked one, what the policy says; of others, nothing."""
     scope = scope_of()
@@ -78,7 +79,7 @@ async def test_what_is_kept_by_outcome(
     assert texts(await store.messages("t")) == expected
 
 
-async def test_a_turn_that_was_stopped_early_is_marked_for_its_input(store: InMemoryThreadStore) -> None:
+async def test_a_turn_that_was_stopped_early_is_marked_for_its_input(store: InMemoryStore) -> None:
     """With a policy the input is marked on the way in, since the way out may not come."""
     scope = scope_of()
     await passed(InputPayload(MessageList("Hi")), MessageHistory(store, persist_on_tripwire="input"), scope=scope)
@@ -86,7 +87,7 @@ async def test_a_turn_that_was_stopped_early_is_marked_for_its_input(store: InMe
     assert texts(await store.messages("t")) == ["Hi"]
 
 
-async def test_history_comes_before_the_input(store: InMemoryThreadStore) -> None:
+async def test_history_comes_before_the_input(store: InMemoryStore) -> None:
     """What is recalled stands before the new input, as memory, without system messages."""
     await store.save("t", "ada", [Message.user("before"), Message("system", "never")])
     messages = MessageList("Hi")
@@ -98,7 +99,7 @@ async def test_history_comes_before_the_input(store: InMemoryThreadStore) -> Non
 @pytest.mark.parametrize(
     ("own", "use", "expected"), [(2, None, 2), (2, 1, 1), (1, "all", 3), (None, None, 3), (None, 2, 2)]
 )
-async def test_how_much_is_recalled(own: int | None, use: Any, expected: int, store: InMemoryThreadStore) -> None:
+async def test_how_much_is_recalled(own: int | None, use: Any, expected: int, store: InMemoryStore) -> None:
     """The request's word goes before the processor's own."""
     await store.save("t", "ada", [Message.user(str(number)) for number in range(3)])
     messages = MessageList("Hi")
@@ -108,27 +109,27 @@ async def test_how_much_is_recalled(own: int | None, use: Any, expected: int, st
 
 
 @pytest.mark.parametrize("use", [{"read_only": True}, {"enabled": False}])
-async def test_requests_that_keep_nothing(use: dict[str, Any], store: InMemoryThreadStore) -> None:
+async def test_requests_that_keep_nothing(use: dict[str, Any], store: InMemoryStore) -> None:
     """A read-only request, and one without memory, marks nothing."""
     scope = scope_of(**use)
     await turn(MessageHistory(store, persist_on_tripwire="input"), scope)
     assert scope.marks == []
 
 
-async def test_a_request_without_a_thread(store: InMemoryThreadStore) -> None:
+async def test_a_request_without_a_thread(store: InMemoryStore) -> None:
     """Without a thread there is nothing to recall and nothing to keep."""
     scope = RequestScope()
     await turn(MessageHistory(store), scope)
     assert scope.marks == []
 
 
-async def test_two_histories_of_one_store_keep_a_turn_once(store: InMemoryThreadStore) -> None:
+async def test_two_histories_of_one_store_keep_a_turn_once(store: InMemoryStore) -> None:
     """Two processors over one store mark a turn once, over two stores twice."""
     scope = scope_of()
     await turn(MessageHistory(store, id="a"), scope)
     await turn(MessageHistory(store, id="b"), scope)
     assert len(scope.marks) == 1
-    await turn(MessageHistory(InMemoryThreadStore(), id="c"), scope)
+    await turn(MessageHistory(InMemoryStore(), id="c"), scope)
     assert len(scope.marks) == 2
 
 
@@ -136,7 +137,7 @@ def test_a_memory_is_settings() -> None:
     """A memory gives the processors for both ways; by default it remembers in the process."""
     memory = Memory()
     assert [each.id for each in (*memory.input_processors(), *memory.output_processors())] == ["message-history"] * 2
-    assert isinstance(memory.storage, InMemoryThreadStore)
+    assert isinstance(memory.storage, InMemoryStore)
 
 
 @pytest.mark.parametrize(

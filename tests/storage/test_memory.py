@@ -8,8 +8,8 @@ import pytest
 
 from procession.errors import MessageError
 from procession.messages.message import Message
-from procession.storage.base import ThreadStore
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
+from procession.storage.threads import ThreadStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def store() -> ThreadStore:
     """Return an empty store."""
-    return InMemoryThreadStore()
+    return InMemoryStore()
 
 
 def said(text: str, minute: int, *, id: str | None = None) -> Message:

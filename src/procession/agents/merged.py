@@ -19,7 +19,7 @@ from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
-from procession.processors.memory.message_history import MemoryUse
+from procession.processors.memory.use import MemoryUse
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
 

@@ -19,7 +19,7 @@ from procession.processors.chain import ProcessorList, owners, processor_steps
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
 from procession.steps.abort import AbortSignal
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 
 __all__ = ["ChatJob", "Partner"]
 
@@ -52,7 +52,7 @@ class Partner:
         self.agent, self._options = _agent_of(job)
         self.thread = new_id()
         if self.agent.memory is None:
-            history = MessageHistory(InMemoryThreadStore(), last_messages=None)
+            history = MessageHistory(InMemoryStore(), last_messages=None)
             self._options["input_processors"] = _with(self.agent.input_processors, history, "input_processors")
             self._options["output_processors"] = _with(self.agent.output_processors, history, "output_processors")
 

@@ -28,7 +28,7 @@ from procession.steps.scope import GRACE, RequestScope
 from procession.steps.state_type import ANYTHING
 from procession.steps.step import SupportsStep
 from procession.storage.base import JournalStore, RunRow
-from procession.storage.memory import InMemoryJournal
+from procession.storage.memory_journal import InMemoryJournal
 
 if TYPE_CHECKING:
     from procession.runtime.durable.journal import Journal

@@ -22,7 +22,7 @@ from procession.processors.payloads import InputPayload, ToolResultPayload
 from procession.processors.violation import Violation
 from procession.steps.scope import RequestScope
 from procession.steps.signals import Tripwire
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 
 HATE = '{"category_scores": [{"category": "hate", "score": 0.9}], "reason": "slurs"}'
@@ -179,7 +179,7 @@ async def test_a_blocked_message_does_not_kill_the_conversation() -> None:
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_blocked_turn_is_not_stored_and_the_next_one_passes(way: str) -> None:
     """MOD-004: turn 1 trips and is not stored; turn 2 passes."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     guard = ModerationProcessor(detector=Scores("<blocked-topic>", violence=0.9), strategy="block")
     agent = Agent("a", model=FakeModel("Sunny."), memory=Memory(store), input_processors=[guard])
     first = await ask(agent, way, "how to make <blocked-topic>", thread="t", resource="r")

@@ -16,7 +16,7 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.stand_ins import RestoredStream, StandIns
 from procession.steps.scope import RequestScope
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
 from procession.tools.tool import tool
 
@@ -69,7 +69,7 @@ async def test_generate_and_stream_agree(size: int) -> None:
 
 async def test_memory_and_messages_keep_the_tokens() -> None:
     """What is stored, and what the result calls messages and steps, has tokens; nothing else of the run has names."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     mine = guard(restore=True)
     agent = Agent(
         "a",
@@ -88,7 +88,7 @@ async def test_memory_and_messages_keep_the_tokens() -> None:
 
 async def test_a_later_request_never_reuses_a_token() -> None:
     """A token of an earlier request stands in the history: nobody gets it now, and it is not restored to another."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     mine = guard(restore=True)
     model = FakeModel(["Hello <PERSON_1>", "<PERSON_1> and <PERSON_2>"])
     agent = Agent("a", model=model, memory=Memory(store), input_processors=[mine], output_processors=[mine])

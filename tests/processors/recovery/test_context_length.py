@@ -16,7 +16,7 @@ from procession.models.model import ModelRequest
 from procession.models.tokens.counter import TokenCounter
 from procession.processors.memory.memory import Memory
 from procession.processors.recovery.context_length import ContextLengthRecovery
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool, fail, say
 
@@ -142,7 +142,7 @@ async def test_what_must_stay_is_not_tried_again(way: str) -> None:
 @both_ways
 async def test_what_is_stored_is_whole(way: str) -> None:
     """Memory has every message, also those that were left out; later hooks see them, too."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     await Agent("clerk", model=FakeModel("noted " * 30), memory=Memory(store)).generate("old " * 30, **IDS)
     model = window(50, "ok")
     agent = Agent("clerk", model=model, memory=Memory(store), input_processors=[ContextLengthRecovery(counter=Words())])

@@ -16,7 +16,7 @@ from procession.messages.parts import Part, ReasoningPart, TextPart, ToolCallPar
 from procession.messages.prompt import PromptMessage, PromptToolCall, PromptToolResult
 from procession.models.fallback import FallbackModel
 from procession.processors.recovery.history_compat import ProviderHistoryCompat
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail
 
@@ -125,7 +125,7 @@ async def test_azure_gets_other_tags(provider: str) -> None:
 
 async def test_nothing_is_stored_of_it() -> None:
     """Prompt rules change what is sent; memory keeps what was said."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     agent = Agent(
         "a", model=model_of("cerebras", "one", "ok"), memory=Memory(store), input_processors=[ProviderHistoryCompat()]
     )
@@ -296,7 +296,7 @@ async def test_an_item_whose_neighbour_is_gone_is_sent_without_its_id() -> None:
     assert got[0] == TextPart("So.", {"openai": {"phase": "final"}, "x": {"itemId": "kept"}})
     assert [part.provider_metadata for part in got if isinstance(part, PromptToolCall)] == [{"openai": {}}]
 
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = model_of("openai", "x", orphan, orphan)
     agent = Agent("a", model=model, memory=Memory(store), error_processors=[ProviderHistoryCompat()])
     history = [Message.user("q"), Message("assistant", [TextPart("So.", ITEM)]), Message.user("q2")]

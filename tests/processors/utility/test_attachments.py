@@ -18,7 +18,7 @@ from procession.messages.parts import FilePart, TextPart
 from procession.processors.memory.memory import Memory
 from procession.processors.utility.attachments import AttachmentUploader
 from procession.storage.file_sink import FileSink
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.storage.s3 import S3Sink
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
@@ -113,7 +113,7 @@ async def test_the_message_has_a_reference_and_the_model_the_file(way: str, form
         "base64 in lines": "\n".join(plain[at : at + 76] for at in range(0, len(plain), 76)),
         "data URL": f"data:image/png;base64,{plain}",
     }[form]
-    sink, store = Sink(), InMemoryThreadStore()
+    sink, store = Sink(), InMemoryStore()
     model = FakeModel("ok", repeat_last=True)
     await ask(agent(sink, model, memory=Memory(store)), way, asked(data), **ADA)
     ((reference, entry),) = sink.kept.items()
@@ -215,7 +215,7 @@ async def test_what_is_not_allowed_stops_the_run(way: str, parts: Any, options: 
 async def test_a_sink_that_fails_stops_the_run(way: str, failing: str) -> None:
     """The error names the processor and tells nothing private; the model is not asked without the file."""
     sink, model = Sink(failing=failing), FakeModel("ok")
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     seen = await ask(agent(sink, model, memory=Memory(store)), way, asked(), **ADA)
     assert isinstance(seen.error, ProcessorError)
     assert (seen.error.processor_id, model.requests) == ("attachment-uploader", [])
@@ -292,7 +292,7 @@ async def test_the_documents_attachments_are_files_too() -> None:
 @both_ways
 async def test_with_a_directory(way: str, tmp_path: Path) -> None:
     """The file is in the directory, the thread has the reference, and the model sees the bytes."""
-    model, store = FakeModel("ok", repeat_last=True), InMemoryThreadStore()
+    model, store = FakeModel("ok", repeat_last=True), InMemoryStore()
     made = agent(FileSink(tmp_path), model, memory=Memory(store))
     await ask(made, way, asked(name="../../evil.png"), **ADA)
     await ask(made, way, "And now?", **ADA)
@@ -307,7 +307,7 @@ async def test_with_a_directory(way: str, tmp_path: Path) -> None:
 async def test_with_a_bucket(way: str, links: Any, server: str) -> None:
     """The model is given an address of the object that holds for a while, or its bytes; the thread has neither."""
     sink = S3Sink(BUCKET, endpoint_url=server, session=session(), links=links)
-    model, store = FakeModel("ok"), InMemoryThreadStore()
+    model, store = FakeModel("ok"), InMemoryStore()
     await ask(agent(sink, model, memory=Memory(store)), way, asked(), **ADA)
     (stored,), (sent,) = files_of(await store.messages("t")), files_of(model.requests[0].messages)
     assert str(stored.data).startswith(f"s3://{BUCKET}/") and "Signature" not in str(stored.data)
@@ -321,7 +321,7 @@ async def test_with_a_bucket(way: str, links: Any, server: str) -> None:
 @pytest.mark.parametrize("construct", ["then", "parallel"])
 async def test_it_works_in_a_workflow(way: str, construct: str) -> None:
     """In a workflow of processors, also beside another one, files are kept and shown as in a list."""
-    sink, model, store = Sink(), FakeModel("ok"), InMemoryThreadStore()
+    sink, model, store = Sink(), FakeModel("ok"), InMemoryStore()
     uploader, other = AttachmentUploader(sink), at("process_input", lambda ctx: None, id="other")
     flow: Any = create_workflow("w", kind="processor")
     flow = flow.then(uploader).then(other) if construct == "then" else flow.parallel([uploader, other])

@@ -15,16 +15,16 @@ from procession.messages.parts import TextPart, ToolCallPart
 from procession.processors.memory.memory import Memory
 from procession.processors.utility.memory_trim import MemoryCosts, MemoryTrim, trim_memory
 from procession.processors.utility.token_limiter import TokenLimiter
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 IDS: dict[str, Any] = {"thread": "t", "resource": "ada"}
 
 
-async def remembered() -> InMemoryThreadStore:
+async def remembered() -> InMemoryStore:
     """Return a store with a thread of two turns of ten words each."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     for word in ("one", "two"):
         clerk = Agent("clerk", model=FakeModel(words(5, word)), memory=Memory(store))
         await clerk.generate(words(5, word), **IDS)

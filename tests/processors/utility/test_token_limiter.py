@@ -19,7 +19,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.payloads import LLMRequestPayload
 from procession.processors.utility.token_limiter import TokenLimiter
 from procession.processors.violation import Violation
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, fail
 from procession.tools.tool import tool
@@ -137,7 +137,7 @@ async def test_a_call_that_is_too_long_goes_whole(counter: Any, text: str) -> No
 async def test_the_traffic_of_this_run_stays(way: str) -> None:
     """TOK-003: the second step's prompt has the call and its result, the history goes first, and stored messages are
     unaffected."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     memory = Memory(store)
     await ask(Agent("clerk", model=FakeModel("noted"), memory=memory), "generate", words(40, "old"), **IDS)
     search, _ = counted_tool("search", words(50, "r"))
@@ -256,7 +256,7 @@ async def test_a_text_that_is_too_long_stops_the_run(way: str) -> None:
 async def test_a_text_that_is_too_long_may_be_cut(way: str) -> None:
     """TOK-006: by option the user's text is cut instead, with a marker that the model sees; what is stored is whole, and
     files stay."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = FakeModel("ok")
     limiter = TokenLimiter(50, counter=Words(), user_text="truncate", marker=" [cut]")
     agent = Agent(

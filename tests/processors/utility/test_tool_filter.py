@@ -18,7 +18,7 @@ from procession.messages.to_prompt import PromptBuilder
 from procession.processors.memory.memory import Memory
 from procession.processors.payloads import LLMRequestPayload
 from procession.processors.utility.tool_filter import ToolCallFilter
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import Tool, client_tool
@@ -64,7 +64,7 @@ def history(*parts: Any) -> MessageList:
 async def test_calls_of_earlier_turns_go_and_those_of_this_turn_stay(way: str) -> None:
     """The model sees this turn's calls with their results, none of the last turn's; the store keeps all of them."""
     tool, _ = counted_tool()
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = FakeModel([call_tool("lookup", id="c1"), "one done", call_tool("lookup", id="c2"), "two done"])
     agent = Agent(
         "parrot", model=model, tools=[tool], memory=Memory(store), input_processors=[ToolCallFilter()]
@@ -132,7 +132,7 @@ async def test_a_name_that_no_provider_takes_is_known_all_the_same(steps: int | 
 async def test_it_is_the_same_after_a_resume() -> None:
     """What this turn called before it waited for an answer is not taken for an earlier turn's, in another process either."""
     tool, _ = counted_tool()
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     door: Tool[Any] = Tool(
         name="door", parameters={"type": "object"}, execute=lambda args, ctx: "open", requires_approval=True
     )
@@ -149,7 +149,7 @@ async def test_it_is_the_same_after_a_resume() -> None:
 @both_ways
 async def test_a_clients_answer_is_of_this_turn(way: str) -> None:
     """A call that the client answers now is sent with its answer: the model waits for it."""
-    store = InMemoryThreadStore()
+    store = InMemoryStore()
     model = FakeModel([call_tool("door", id="d1"), "It is open."])
     agent = Agent(
         "parrot", model=model, tools=[client_tool("door", "Open the door.")], memory=Memory(store),

@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from procession.errors import InputError
 from procession.messages.message import Message
-from procession.processors.memory.message_history import MemoryUse, MessageHistory, PersistOnTripwire
+from procession.processors.memory.message_history import MessageHistory
+from procession.processors.memory.turn_mark import PersistOnTripwire
+from procession.processors.memory.use import MemoryUse
 from procession.processors.processor import Processor
-from procession.storage.base import ThreadStore
-from procession.storage.memory import InMemoryThreadStore
+from procession.storage.memory_store import InMemoryStore
+from procession.storage.threads import ThreadStore
 
 __all__ = ["Memory"]
 
@@ -46,7 +48,7 @@ class Memory:
 
         Raises ``InputError`` for a count that is none.
         """
-        self.storage: ThreadStore = storage if storage is not None else InMemoryThreadStore()
+        self.storage: ThreadStore = storage if storage is not None else InMemoryStore()
         self.last_messages = _checked(last_messages)
         self.read_only = read_only
         self._history = MessageHistory(
