@@ -38,7 +38,7 @@ slow: .venv/installed-tiny ## the tests with a real, tiny model on this machine 
 pictures: .venv/installed-test ## the drawings, read by Graphviz (apt-get install graphviz)
 	$(bin)/python -m pytest tests/workflows/render -m slow $(ARGS)
 
-services: .venv/installed-dev ## the tests with a server beside Python: Redis (apt-get install redis-server)
+services: .venv/installed-dev ## the tests with a server beside Python (apt-get install redis-server postgresql)
 	$(bin)/python -m pytest tests/storage -m service $(ARGS)
 
 bounded: .venv/installed-dev ## the guards over texts of a megabyte, by processor time

@@ -15,6 +15,8 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.register_profile(
     "ci", parent=settings.get_profile("local"), max_examples=300, derandomize=True, print_blob=True
 )
+# The first of them, for a second Python.
+settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=50)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
 
 
