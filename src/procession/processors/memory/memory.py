@@ -5,20 +5,30 @@ Memory: what an agent remembers, as settings; the processors that do it are made
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
-from procession.errors import InputError
 from procession.messages.message import Message
+from procession.processors.memory.call_options import checked_options
+from procession.processors.memory.history_limit import LastMessages, history_limit
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.turn_mark import PersistOnTripwire
-from procession.processors.memory.use import MemoryUse
+from procession.processors.memory.use import MemoryUse, thread_given
 from procession.processors.processor import Processor
+from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.memory_store import InMemoryStore
-from procession.storage.threads import ThreadStore
+from procession.storage.threads import Thread, ThreadPage, ThreadStore
 
 __all__ = ["Memory"]
 
-_OPTIONS = frozenset({"last_messages", "read_only"})
+_ON_THE_WAY_IN = (
+    "memory-input-filter",
+    "working-memory",
+    "message-history",
+    "semantic-recall",
+    "memory-token-limiter",
+    "observational-memory",
+)
+_ON_THE_WAY_OUT = ("semantic-recall", "message-history", "observational-memory")
 
 
 class Memory:
@@ -37,7 +47,7 @@ class Memory:
         self,
         storage: ThreadStore | None = None,
         *,
-        last_messages: int | Literal[False] | None = 10,
+        last_messages: LastMessages = 10,
         read_only: bool = False,
         persist_on_tripwire: PersistOnTripwire = "none",
     ) -> None:
@@ -49,25 +59,29 @@ class Memory:
         Raises ``InputError`` for a count that is none.
         """
         self.storage: ThreadStore = storage if storage is not None else InMemoryStore()
-        self.last_messages = _checked(last_messages)
+        self.last_messages = history_limit(last_messages)
+        """How much is recalled; ``None`` where nothing is, and nothing saved."""
         self.read_only = read_only
-        self._history = MessageHistory(
-            self.storage,
-            last_messages=None if last_messages is False else last_messages,
-            persist_on_tripwire=persist_on_tripwire,
+        # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
+        self._by_id = _by_id(
+            MessageHistory(
+                self.storage,
+                last_messages=self.last_messages.max_messages if self.last_messages is not None else None,
+                persist_on_tripwire=persist_on_tripwire,
+            ),
         )
 
     def input_processors(self) -> Sequence[Processor]:
         """
         Return the processors that come before the user's own.
         """
-        return (self._history,)
+        return tuple(self._by_id[id] for id in _ON_THE_WAY_IN if id in self._by_id)
 
     def output_processors(self) -> Sequence[Processor]:
         """
         Return the processors that come after the user's own.
         """
-        return (self._history,)
+        return tuple(self._by_id[id] for id in _ON_THE_WAY_OUT if id in self._by_id)
 
     async def recall(
         self, thread: str, resource: str, *, last: int | None = None, signals: bool = False
@@ -82,29 +96,53 @@ class Memory:
             found = [message for message in found if message.role != "signal"]
         return found if last is None else found[max(0, len(found) - last) :]
 
-    def use(self, thread: str, resource: str, options: Mapping[str, Any] | None = None) -> MemoryUse:
+    async def thread(self, thread: str, resource: str) -> Thread | None:
+        """
+        Return a thread of the resource, or ``None`` where nothing was ever saved in it.
+        """
+        return await self.storage.thread(thread, resource_id=resource)
+
+    async def threads(self, resource: str, *, limit: int = 100, cursor: str | None = None) -> ThreadPage:
+        """
+        Return a page of a resource's threads, those that were used last first.
+        """
+        return await self.storage.threads(resource, limit=limit, cursor=cursor)
+
+    async def update_thread(
+        self,
+        thread: str,
+        resource: str,
+        *,
+        title: str | Unchanged | None = UNCHANGED,
+        metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
+    ) -> Thread | None:
+        """
+        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+        """
+        return await self.storage.update_thread(thread, resource, title=title, metadata=metadata)
+
+    def use(
+        self, thread: str | Mapping[str, Any], resource: str, options: Mapping[str, Any] | None = None
+    ) -> MemoryUse:
         """
         Return how one request uses the memory; *options* override the memory's own settings for it.
 
-        Raises ``InputError`` for an option that does not exist.
+        Raises ``InputError`` for an option that does not exist, or that cannot be what it is.
         """
-        options = options or {}
-        unknown = set(options) - _OPTIONS
-        if unknown:
-            raise InputError(
-                f"unknown memory option {sorted(unknown)[0]!r}", hint=f"there are {', '.join(sorted(_OPTIONS))}"
-            )
-        last = _checked(options.get("last_messages", self.last_messages))
+        overrides = checked_options(options)
+        last = overrides.get("last_messages", self.last_messages)
+        given = thread_given(thread)
         return MemoryUse(
-            thread_id=thread,
+            thread_id=given.id,
             resource_id=resource,
-            last_messages="all" if last is None else last or None,
-            enabled=last is not False,
-            read_only=bool(options.get("read_only", self.read_only)),
+            last_messages=(last.max_messages or "all") if last is not None else None,
+            enabled=last is not None,
+            read_only=overrides.get("read_only", self.read_only),
+            overrides=overrides or None,
+            title=given.title,
+            metadata=given.metadata,
         )
 
 
-def _checked(last: Any) -> int | Literal[False] | None:
-    if last is None or last is False or (isinstance(last, int) and last is not True and last > 0):
-        return last
-    raise InputError(f"last_messages is {last!r}", hint="give a count of at least 1, None for all, or False for none")
+def _by_id(*made: Processor | None) -> dict[str, Processor]:
+    return {one.id: one for one in made if one is not None}

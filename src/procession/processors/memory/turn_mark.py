@@ -89,7 +89,12 @@ class TurnMark:
             return
         try:
             await self._storage.save(
-                self._use.thread_id, self._use.resource_id, kept, indexes=sorted(self._notes.indexes)
+                self._use.thread_id,
+                self._use.resource_id,
+                kept,
+                title=self._use.title,
+                metadata=self._use.metadata,
+                indexes=sorted(self._notes.indexes),
             )
         except Exception as error:
             raise ProcessorError(

@@ -5,12 +5,13 @@ MemoryUse: how one request uses a memory.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from procession.errors import InputError
 from procession.messages.value import Value
 from procession.steps.scope import RequestScope
 
-__all__ = ["MemoryUse", "use_of"]
+__all__ = ["MemoryUse", "ThreadGiven", "thread_given", "use_of"]
 
 
 class MemoryUse(Value, kw_only=True):
@@ -26,6 +27,47 @@ class MemoryUse(Value, kw_only=True):
     read_only: bool = False
     overrides: Mapping[str, Any] | None = None
     """What the request says differently from the memory, by the name of ``Memory``'s option, checked by ``Memory.use``."""
+    title: str | None = None
+    """What the thread is called, if it has no name yet; written with the first save (D34)."""
+    metadata: Mapping[str, Any] | None = None
+    """Laid over what the thread has, with the first save."""
+
+    def override(self, name: str, default: Any) -> Any:
+        """
+        Return what the request says of the option *name*, or *default* where it says nothing.
+        """
+        return self.overrides.get(name, default) if self.overrides else default
+
+
+class ThreadGiven(Value, kw_only=True):
+    """
+    What a call says of its thread.
+    """
+
+    id: str
+    title: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+def thread_given(thread: str | Mapping[str, Any]) -> ThreadGiven:
+    """
+    Return what ``thread=`` says: an id, or a mapping with an ``id`` and perhaps a ``title`` and ``metadata``.
+
+    Raises ``InputError`` for anything else.
+    """
+    if isinstance(thread, str):
+        return ThreadGiven(id=thread)
+    unknown = sorted(str(name) for name in thread if name not in ThreadGiven.__fields__)
+    if unknown:
+        raise InputError(f"thread has {unknown[0]!r}", hint="it has an id, and perhaps a title and metadata")
+    id, title, metadata = (thread.get(name) for name in ThreadGiven.__fields__)
+    if not isinstance(id, str) or not id:
+        raise InputError(f"thread has the id {id!r}", hint="give the id of a thread, as a text")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f"thread {id!r} has the title {title!r}", hint="give a text")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InputError(f"thread {id!r} has the metadata {metadata!r}", hint="give a mapping")
+    return ThreadGiven(id=id, title=title, metadata=cast("Mapping[str, Any] | None", metadata))
 
 
 def use_of(scope: RequestScope) -> MemoryUse | None:
