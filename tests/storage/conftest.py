@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.storage.conversations import KINDS, Conversations, made
 from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
 
@@ -36,11 +37,18 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) ->
         yield InMemoryJournal(clock=clock)
         return
     path = str(tmp_path / "runs.db")
-    async with SQLiteJournal(path, clock=clock) as made:
+    async with SQLiteJournal(path, clock=clock) as journal:
         if request.param == "sqlite":
-            yield made
+            yield journal
         else:
-            yield in_turns(made, request.getfixturevalue("other_process"), path, clock)
+            yield in_turns(journal, request.getfixturevalue("other_process"), path, clock)
+
+
+@pytest.fixture(params=KINDS)
+async def conversations(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[Conversations]:
+    """Yield an empty store of conversations, of every kind."""
+    async with made(request.param, tmp_path, clock, request.getfixturevalue) as each:
+        yield each
 
 
 @pytest.fixture
@@ -52,7 +60,7 @@ def no_haste(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def held(tmp_path: Path) -> AsyncIterator[SQLiteJournal]:
     """Yield a store with five runs, each held by its own id."""
-    async with SQLiteJournal(tmp_path / "runs.db") as made:
+    async with SQLiteJournal(tmp_path / "runs.db") as journal:
         for run_id in RUNS:
-            await made.add(RUN.replace(run_id=run_id), token=run_id, seconds=30)
-        yield made
+            await journal.add(RUN.replace(run_id=run_id), token=run_id, seconds=30)
+        yield journal

@@ -45,7 +45,9 @@ class IndexQueue(Protocol):
 
     async def take(self, index: str, *, limit: int, seconds: float) -> list[ToIndex]:
         """
-        Return up to *limit* messages that are to be embedded, the oldest first, and keep others from taking them.
+        Return up to *limit* messages that are to be embedded, and keep others from taking them.
+
+        Those come first that were noted first; one that is saved anew is noted anew, and can be taken at once.
 
         What is not done after *seconds* can be taken again: a process that died loses nothing.
         """

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from procession.errors import InputError, MessageError
+from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.index_queue import ToIndex
 from procession.storage.memory_vectors import InMemoryVectors
+from procession.storage.moments import moment_of, time_of
 from procession.storage.notes import Note, NoteKey
+from procession.storage.pages import counted, cursor_of, read_cursor
 from procession.storage.threads import MessageRef, Passage, Thread, ThreadPage
 
 __all__ = ["InMemoryStore"]
@@ -66,7 +67,7 @@ class InMemoryStore(InMemoryVectors):
     ['Hello']
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
@@ -87,17 +88,17 @@ class InMemoryStore(InMemoryVectors):
         """
         Return a page of a resource's threads, those that were used last first.
         """
-        if limit < 1:
-            raise InputError(f"limit is {limit}", hint="give at least 1")
+        counted("limit", limit, least=1)
         own = sorted(
             (kept for kept in self._kept.values() if kept.thread.resource_id == resource_id),
             key=lambda kept: kept.used,
             reverse=True,
         )
         if cursor is not None:
-            own = [kept for kept in own if kept.used < _number(cursor)]
+            behind = read_cursor(cursor)
+            own = [kept for kept in own if kept.used < behind]
         page = own[:limit]
-        return ThreadPage(tuple(kept.thread for kept in page), str(page[-1].used) if len(own) > limit else None)
+        return ThreadPage(tuple(kept.thread for kept in page), cursor_of(page[-1].used) if len(own) > limit else None)
 
     async def update_thread(
         self,
@@ -117,7 +118,8 @@ class InMemoryStore(InMemoryVectors):
             kept.thread = kept.thread.replace(title=title)
         if metadata is not UNCHANGED:
             kept.thread = kept.thread.replace(metadata=dict(metadata) if metadata is not None else None)
-        self._use(kept)
+        if title is not UNCHANGED or metadata is not UNCHANGED:
+            self._use(kept)
         return kept.thread
 
     async def messages(
@@ -126,6 +128,7 @@ class InMemoryStore(InMemoryVectors):
         """
         Return a thread's messages, oldest first; with *last* only the newest ones, with *before* those before a message.
         """
+        counted("last", last)
         kept = self._found(thread_id, resource_id)
         if kept is None:
             return []
@@ -141,6 +144,8 @@ class InMemoryStore(InMemoryVectors):
         """
         Return the messages that were *found* with those around them, a passage for each thread.
         """
+        counted("before", before)
+        counted("after", after)
         wanted: dict[str, set[str]] = {}
         for ref in found:
             wanted.setdefault(ref.thread_id, set()).add(ref.message_id)
@@ -177,7 +182,7 @@ class InMemoryStore(InMemoryVectors):
             return
         kept = self._kept.get(thread_id)
         if kept is None:
-            now = datetime.now(UTC)
+            now = time_of(self._clock())
             kept = self._kept[thread_id] = _Kept(
                 Thread(id=thread_id, resource_id=resource_id, created_at=now, updated_at=now), 0
             )
@@ -243,7 +248,7 @@ class InMemoryStore(InMemoryVectors):
     def _use(self, kept: _Kept) -> None:
         self._count += 1
         kept.used = self._count
-        kept.thread = kept.thread.replace(updated_at=datetime.now(UTC))
+        kept.thread = kept.thread.replace(updated_at=time_of(self._clock()))
 
     # -- notes
 
@@ -275,6 +280,7 @@ class InMemoryStore(InMemoryVectors):
         """
         Return up to *limit* messages that are to be embedded, and keep others from taking them.
         """
+        counted("limit", limit)
         now = self._clock()
         taken: list[ToIndex] = []
         for ref, kept, waiting in self._waiting(index):
@@ -342,19 +348,14 @@ class InMemoryStore(InMemoryVectors):
 
     def _note(self, index: str, ref: MessageRef) -> None:
         self._count += 1
-        self._queues.setdefault(index, {})[ref] = _Waiting(self._count)
+        queue = self._queues.setdefault(index, {})
+        queue.pop(ref, None)  # what is saved anew waits behind the others
+        queue[ref] = _Waiting(self._count)
 
     def _waiting(self, index: str) -> Iterator[tuple[MessageRef, _Kept, _Waiting]]:
         for ref, waiting in self._queues.get(index, {}).items():
             yield ref, self._kept[ref.thread_id], waiting
 
 
-def _time(message: Message) -> datetime:
-    return message.created_at
-
-
-def _number(cursor: str) -> int:
-    try:
-        return int(cursor)
-    except ValueError:
-        raise InputError(f"cursor is {cursor!r}", hint="give back what the page before said in `following`") from None
+def _time(message: Message) -> int:
+    return moment_of(message.created_at)

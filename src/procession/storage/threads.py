@@ -75,6 +75,9 @@ class ThreadStore(Protocol):
     async def threads(self, resource_id: str, *, limit: int = 100, cursor: str | None = None) -> ThreadPage:
         """
         Return a page of a resource's threads, those that were used last first.
+
+        A thread that is used between two pages may be on neither of them; no thread is on two.  Raises ``InputError`` for
+        a *limit* below 1, and for a *cursor* that no page has given.
         """
         ...
 
@@ -88,6 +91,8 @@ class ThreadStore(Protocol):
     ) -> Thread | None:
         """
         Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+
+        With neither it is returned as it is.
         """
         ...
 
@@ -98,8 +103,8 @@ class ThreadStore(Protocol):
         Return a thread's messages, oldest first; with *last* only the newest ones.
 
         With *before*, a message's id, only those that stand before it; none where it is not there.  Messages stand in the
-        order of their times, and those of one time in the order in which they were saved.  The newest of a long thread
-        cost what they would in a short one.
+        order of their times (one without a zone counts as UTC), and those of one time in the order in which they were
+        first saved.  The newest of a long thread cost what they would in a short one.
         """
         ...
 

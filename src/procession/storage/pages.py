@@ -1,0 +1,38 @@
+"""
+Pages: how much of what is kept is asked for, and where the next page begins.
+"""
+
+from __future__ import annotations
+
+from procession.errors import InputError
+
+__all__ = ["counted", "cursor_of", "read_cursor"]
+
+_LONGEST = 18
+"""Digits of the largest number that a cursor may be: every store has room for it."""
+
+
+def counted(name: str, value: int | None, *, least: int = 0) -> None:
+    """
+    Raise ``InputError`` where the number called *name* is below *least*.
+    """
+    if value is not None and value < least:
+        raise InputError(f"{name} is {value}", hint=f"give at least {least}")
+
+
+def cursor_of(number: int) -> str:
+    """
+    Return the cursor of what stands behind *number*.
+    """
+    return str(number)
+
+
+def read_cursor(cursor: str) -> int:
+    """
+    Return the number of a cursor.
+
+    Raises ``InputError`` for what no page has given.
+    """
+    if cursor.isascii() and cursor.isdecimal() and len(cursor) <= _LONGEST:
+        return int(cursor)
+    raise InputError(f"cursor is {cursor!r}", hint="give back what the page before said in `following`")

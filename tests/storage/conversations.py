@@ -1,0 +1,53 @@
+"""What the tests of conversations share: the stores, made anew for each test, and messages of known times."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+from procession.messages.message import Message
+from procession.storage.index_queue import IndexQueue
+from procession.storage.memory import InMemoryStore
+from procession.storage.notes import NoteStore
+from procession.storage.threads import MessageRef, Passage, ThreadStore
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+KINDS: list[Any] = ["memory"]
+"""The stores that must pass; one that needs a server is ``pytest.param(..., marks=pytest.mark.service)``."""
+
+
+class Conversations(ThreadStore, NoteStore, IndexQueue, Protocol):
+    """What keeps conversations, and what belongs to them."""
+
+
+@asynccontextmanager
+async def made(
+    kind: str, folder: Path, clock: Callable[[], float], fixture: Callable[[str], Any]
+) -> AsyncGenerator[Conversations]:
+    """Yield an empty store of *kind*; *fixture* returns what has to be started for it."""
+    yield InMemoryStore(clock=clock)
+
+
+def said(text: str, minute: float = 0, *, id: str | None = None) -> Message:
+    """Return a user's message of a minute past noon, whose id is its text unless it is given."""
+    made = Message.user(text, id=id if id is not None else text)
+    return made.replace(created_at=NOON + timedelta(minutes=minute))
+
+
+def texts(messages: Iterable[Message]) -> list[str]:
+    """Return what was said."""
+    return [message.text for message in messages]
+
+
+def passages(found: Iterable[Passage]) -> dict[str, list[str]]:
+    """Return what was said in each thread that something was found in."""
+    return {passage.thread.id: texts(passage.messages) for passage in found}
+
+
+def refs(thread_id: str, *ids: str) -> list[MessageRef]:
+    """Return the names of messages."""
+    return [MessageRef(thread_id, id) for id in ids]
