@@ -8,7 +8,7 @@ import pytest
 from tests.storage.journals import RUN, Clock, entry
 
 from procession.errors import RunNotFound
-from procession.storage.base import JournalStore
+from procession.storage.base import JournalStore, RunRow
 from procession.storage.memory import InMemoryJournal
 
 
@@ -113,3 +113,27 @@ async def test_memory_forgets_old_ends() -> None:
     assert await store.row("1") is not None
     assert await store.entries("1") == [entry(0)]
     assert len(await store.runs(limit=2000)) == 1000
+
+
+async def test_runs_are_listed_by_thread(store: JournalStore) -> None:
+    """The thread of a run is kept, and runs are found by it, of one resource or of all."""
+    await store.add(RUN.replace(run_id="1", resource_id="ada", thread_id="t"))
+    await store.add(RUN.replace(run_id="2", resource_id="ada", thread_id="u"), token="me", seconds=30)
+    await store.add(RUN.replace(run_id="3", resource_id="bob", thread_id="t"))
+    await store.add(RUN.replace(run_id="4", resource_id="ada"))
+    assert [row.run_id for row in await store.runs(thread_id="t")] == ["3", "1"]
+    assert [row.run_id for row in await store.runs(thread_id="t", resource_id="ada")] == ["1"]
+    assert [(row.run_id, row.thread_id) for row in await store.runs(resource_id="ada")] == [
+        ("4", None),
+        ("2", "u"),
+        ("1", "t"),
+    ]
+    assert (await _row(store, "2")).thread_id == "u"
+    taken = await store.claim("1", "me", 30)
+    assert taken is not None and (taken.thread_id, taken.data) == ("t", RUN.data)
+
+
+async def _row(store: JournalStore, run_id: str) -> RunRow:
+    row = await store.row(run_id)
+    assert row is not None
+    return row

@@ -16,13 +16,19 @@ from tests.storage.journals import RUN, entry, known
 from procession.agents.agent import Agent
 from procession.errors import DefinitionError, RunAlreadyClaimed, StoreError
 from procession.runtime.runtime import Runtime
+from procession.steps.step import StepContext, step
 from procession.storage.sqlite.journal import SQLiteJournal
+from procession.storage.sqlite.schema import VERSION
 from procession.testing.fake_model import FakeModel
 from procession.tools.context import ToolContext
 from procession.tools.tool import tool
+from procession.workflows.workflow import create_workflow
 
 VERSION_1 = Path(__file__).with_name("data") / "runs_v1.db"
 """Made by procession 0.2.0: the run ``waits`` of an agent, one that was held, and one of each end."""
+
+VERSION_2 = VERSION_1.with_name("runs_v2.db")
+"""Made by procession 0.4.0: the same, and the run ``asks`` of a workflow; ``waits`` is of ada's thread t1."""
 
 
 async def test_a_file_outlives_its_store(tmp_path: Path) -> None:
@@ -143,8 +149,61 @@ async def test_a_file_of_the_first_version_becomes_one_of_this(tmp_path: Path) -
     with sqlite3.connect(path) as made:
         names = {name for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         assert names == {"procession_schema", "procession_runs", "procession_entries", "procession_graphs"}
-        assert made.execute("SELECT version FROM procession_schema").fetchall() == [(2,)]
+        assert made.execute("SELECT version FROM procession_schema").fetchall() == [(VERSION,)]
     made.close()
+
+
+async def test_a_file_of_the_second_version_becomes_one_of_this(tmp_path: Path) -> None:
+    """Runs of 0.4 stay as they are, and a suspended one of an agent is of the thread that its call named."""
+    path = shutil.copy(VERSION_2, tmp_path / "runs.db")
+    with sqlite3.connect(path) as made:
+        before = made.execute("SELECT run_id, data FROM procession_runs ORDER BY number").fetchall()
+    made.close()
+    for _ in range(2):
+        async with SQLiteJournal(path, clock=lambda: 1764500003.0) as store:
+            rows = await store.runs()
+            assert [(row.run_id, row.status, row.resource_id, row.thread_id) for row in reversed(rows)] == [
+                ("waits", "suspended", "ada", "t1"),
+                ("asks", "suspended", "ada", None),
+                ("held", "suspended", None, None),
+                ("success", "success", None, None),
+                ("failed", "failed", None, None),
+                ("blocked", "blocked", None, None),
+                ("cancelled", "cancelled", None, None),
+            ]
+            assert [row.run_id for row in rows if row.claimed] == ["held"]
+            assert [row.created_at for row in reversed(rows)] == [1764500000.0 + second for second in range(7)]
+            assert [(row.seq, row.path) for row in await store.entries("asks")] == [(0, "draft"), (1, "approve")]
+            assert [row.run_id for row in await store.runs(thread_id="t1")] == ["waits"]
+    with sqlite3.connect(path) as made:
+        assert made.execute("SELECT run_id, data FROM procession_runs ORDER BY number").fetchall() == before
+        new = {name for (name,) in made.execute("SELECT name FROM sqlite_master")}
+        assert made.execute("SELECT version FROM procession_schema").fetchall() == [(VERSION,)]
+    made.close()
+    async with SQLiteJournal(tmp_path / "new.db") as store:
+        assert await store.runs() == []
+    with sqlite3.connect(tmp_path / "new.db") as made:
+        assert {name for (name,) in made.execute("SELECT name FROM sqlite_master")} == new
+    made.close()
+
+
+async def test_a_run_of_a_workflow_goes_on_after_the_second_version(tmp_path: Path) -> None:
+    """A workflow that asked under 0.4 takes the answer, and goes on from what it had done."""
+
+    @step
+    async def draft(ctx: StepContext[str]) -> str:
+        raise AssertionError("it was done under 0.4")
+
+    @step
+    async def approve(ctx: StepContext[str]) -> str:
+        return f"{ctx.input}: {await ctx.suspend('ok?')}"
+
+    flow = create_workflow("flow", str).then(draft).then(approve).commit()
+    path = shutil.copy(VERSION_2, tmp_path / "runs.db")
+    async with SQLiteJournal(path) as store:
+        runtime = Runtime(store)
+        runtime.registry.add(flow)
+        assert (await runtime.resume("asks", "yes")).output == "draft of a letter: yes"
 
 
 async def test_a_run_that_was_suspended_under_the_first_version_goes_on(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from procession.processors.hooks import Hook
 from procession.processors.processor import FunctionProcessor
 from procession.runtime.run import Run, RunResult
 from procession.steps.abort import AbortSignal
+from procession.steps.owner import owner_of
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import Outcome, RequestScope
 from procession.storage.base import RunRow
@@ -166,7 +167,8 @@ class Call:
         Write down that the run is suspended, or raise ``InputError`` where its id was used before.
         """
         run_id = self.state.scope.run_id
-        row = RunRow(run_id=run_id, owner=self.agent.id, data=snapshot, resource_id=self.options.get("resource"))
+        resource, thread = owner_of(self.state.scope)
+        row = RunRow(run_id=run_id, owner=self.agent.id, data=snapshot, resource_id=resource, thread_id=thread)
         if not await store_of(self.agent, kept_in(self.state.scope)).add(row):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 

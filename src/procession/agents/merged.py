@@ -20,6 +20,7 @@ from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
 from procession.processors.memory.use import MemoryUse
+from procession.steps.owner import THREAD
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
 
@@ -42,6 +43,8 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
         )
     if resource is not None:
         scope.resources["resource"] = resource
+    if thread is not None:
+        scope.resources[THREAD] = thread
     if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
         scope.resources["memory"] = (
             agent.memory.use(thread, resource, options.get("memory_options"))

@@ -23,6 +23,7 @@ from procession.runtime.shared_state import SharedState
 from procession.runtime.state import RunState
 from procession.runtime.walk import call, plan_of
 from procession.steps.event_loop import run_to_end
+from procession.steps.owner import THREAD
 from procession.steps.request_context import RequestContext
 from procession.steps.scope import GRACE, RequestScope
 from procession.steps.state_type import ANYTHING
@@ -226,6 +227,8 @@ class Runtime(KeptRuns):
         run = self.create_run(
             definition, run_id=row.run_id, request_context=request_context, scope=scope, resource_id=row.resource_id
         )
+        if row.thread_id is not None:
+            run.state.scope.resources.setdefault(THREAD, row.thread_id)
         from procession.runtime.durable.holding import attach
 
         attach(run.state, journal, history)

@@ -67,6 +67,8 @@ class RunRow(Value, kw_only=True):
     """The path at which it was forked."""
     resource_id: str | None = None
     """Whose run it is, where that is known: runs are listed and deleted by it (D35)."""
+    thread_id: str | None = None
+    """The conversation that it belongs to, where that is known: runs are listed and deleted by it, too."""
     created_at: float = 0.0
     """Seconds since the epoch; the store sets it."""
     updated_at: float = 0.0
@@ -157,6 +159,7 @@ class JournalStore(Protocol):
         kind: RunKind | None = None,
         status: Collection[RunStatus] | None = None,
         resource_id: str | None = None,
+        thread_id: str | None = None,
         parent_run_id: str | None = None,
         since: float | None = None,
         until: float | None = None,

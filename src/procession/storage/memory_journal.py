@@ -117,6 +117,7 @@ class InMemoryJournal:
         kind: RunKind | None = None,
         status: Collection[RunStatus] | None = None,
         resource_id: str | None = None,
+        thread_id: str | None = None,
         parent_run_id: str | None = None,
         since: float | None = None,
         until: float | None = None,
@@ -128,8 +129,10 @@ class InMemoryJournal:
 
         Raises ``RunNotFound`` where the run *after* is not there.
         """
-        wanted = {"owner": owner, "kind": kind, "resource_id": resource_id, "parent_run_id": parent_run_id}
-        wanted = {name: value for name, value in wanted.items() if value is not None}
+        asked = {
+            "owner": owner, "kind": kind, "resource_id": resource_id, "thread_id": thread_id, "parent_run_id": parent_run_id,
+        }  # fmt: skip
+        wanted = {name: value for name, value in asked.items() if value is not None}
         with self._lock:
             if after is not None and after not in self._rows:
                 raise RunNotFound(f"run {after!r}, after which the page is to begin, is not in the store")

@@ -24,6 +24,7 @@ from procession.runtime.records import Record
 from procession.runtime.state import RunState
 from procession.steps.codec import codec_of
 from procession.steps.own_task import OwnTask
+from procession.steps.owner import owner_of
 from procession.steps.result import Bailed, Cancelled, Failed, Stop, Suspended
 from procession.storage.base import WAITING, RunRow, RunStatus
 from procession.workflows.plan import Capped, Choice, Dag, Fork, Loop, Nested, PlanNode
@@ -95,6 +96,7 @@ def _halt(run: Kept) -> None:
 async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> Journal:
     state = run.state
     kept = encode_input(run, value)
+    resource, thread = owner_of(state.scope)
     row = RunRow(
         run_id=state.run_id,
         owner=run.plan.id,
@@ -102,7 +104,8 @@ async def _add(ledger: Ledger, run: Kept, value: Any, *, status: RunStatus) -> J
         status=status,
         data=to_json({"input": kept}),
         graph_hash=await save_graph(ledger, run.definition),
-        resource_id=run.resource_id,
+        resource_id=run.resource_id if run.resource_id is not None else resource,
+        thread_id=thread,
     )
     token = new_id()
     try:

@@ -267,6 +267,7 @@ class KeptRuns(ABC):
         *,
         status: RunStatus | Collection[RunStatus] | None = None,
         resource_id: str | None = None,
+        thread_id: str | None = None,
         parent_run_id: str | None = None,
         since: float | None = None,
         until: float | None = None,
@@ -274,7 +275,8 @@ class KeptRuns(ABC):
         limit: int = 100,
     ) -> list[RunRow]:
         """
-        Return runs, the newest first: those of a *workflow* (its id), in a *status*, of a resource, forked from another.
+        Return runs, the newest first: those of a *workflow* (its id), in a *status*, of a resource, of a thread, forked from
+        another.
 
         *since* and *until* are seconds since the epoch; *after* is the id of the last run of the page before.
 
@@ -288,6 +290,7 @@ class KeptRuns(ABC):
             owner=workflow,
             status=statuses,
             resource_id=resource_id,
+            thread_id=thread_id,
             parent_run_id=parent_run_id,
             since=since,
             until=until,

@@ -26,7 +26,7 @@ Out = TypeVar("Out")
 _OPEN = " AND ".join([f"status <> '{status}'" for status in sorted(FINAL)])  # for ``NOT IN`` a table is made each time
 _HELD = f"run_id = ? AND claim = ? AND {_OPEN}"
 _ROW = (
-    "run_id, owner, kind, status, graph_hash, parent_run_id, forked_at, resource_id, created_at, updated_at,"
+    "run_id, owner, kind, status, graph_hash, parent_run_id, forked_at, resource_id, thread_id, created_at, updated_at,"
     " claim IS NOT NULL AND claimed_until > ?, cancel_requested"
 )
 _ADD_ENTRY = f"INSERT INTO procession_entries SELECT run_id, ?, ?, ?, ?, ? FROM procession_runs WHERE {_HELD}"
@@ -75,14 +75,14 @@ class SQLiteJournal:
             token = None
         values = (
             row.run_id, row.owner, row.kind, row.status, row.graph_hash, row.parent_run_id, row.forked_at,
-            row.resource_id, now, now, token, 0.0 if token is None else now + seconds, row.data,
+            row.resource_id, row.thread_id, now, now, token, 0.0 if token is None else now + seconds, row.data,
         )  # fmt: skip
 
         def add(made: sqlite3.Connection) -> bool:
             added = made.execute(
                 "INSERT INTO procession_runs (run_id, owner, kind, status, graph_hash, parent_run_id, forked_at,"
-                " resource_id, created_at, updated_at, claim, claimed_until, cancel_requested, data)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (run_id) DO NOTHING",
+                " resource_id, thread_id, created_at, updated_at, claim, claimed_until, cancel_requested, data)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (run_id) DO NOTHING",
                 values,
             )
             return added.rowcount == 1
@@ -187,6 +187,7 @@ class SQLiteJournal:
         kind: RunKind | None = None,
         status: Collection[RunStatus] | None = None,
         resource_id: str | None = None,
+        thread_id: str | None = None,
         parent_run_id: str | None = None,
         since: float | None = None,
         until: float | None = None,
@@ -199,8 +200,8 @@ class SQLiteJournal:
         Raises ``RunNotFound`` where the run *after* is not there.
         """
         asked: dict[str, Any] = {
-            "owner = ?": owner, "kind = ?": kind, "resource_id = ?": resource_id, "parent_run_id = ?": parent_run_id,
-            "created_at >= ?": since, "created_at < ?": until,
+            "owner = ?": owner, "kind = ?": kind, "resource_id = ?": resource_id, "thread_id = ?": thread_id,
+            "parent_run_id = ?": parent_run_id, "created_at >= ?": since, "created_at < ?": until,
         }  # fmt: skip
         wanted = {condition: value for condition, value in asked.items() if value is not None}
         conditions, values = list(wanted), list(wanted.values())
@@ -315,9 +316,10 @@ def _run(found: Sequence[Any]) -> RunRow:
         parent_run_id=found[5],
         forked_at=found[6],
         resource_id=found[7],
-        created_at=found[8],
-        updated_at=found[9],
-        claimed=bool(found[10]),
-        cancel_requested=bool(found[11]),
-        data=found[12],
+        thread_id=found[8],
+        created_at=found[9],
+        updated_at=found[10],
+        claimed=bool(found[11]),
+        cancel_requested=bool(found[12]),
+        data=found[13],
     )

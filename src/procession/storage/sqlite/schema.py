@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "prepare_tables"]
 
-VERSION = 2
+VERSION = 3
 """The version of the tables that this code reads and writes."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS procession_schema (version INTEGER NOT NULL)"
@@ -25,18 +25,22 @@ _RUNS = """CREATE TABLE procession_runs (
     number INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, kind TEXT NOT NULL,
     status TEXT NOT NULL
         CHECK (status IN ('pending', 'running', 'suspended', 'success', 'failed', 'blocked', 'cancelled')),
-    graph_hash TEXT NOT NULL, parent_run_id TEXT, forked_at TEXT, resource_id TEXT,
+    graph_hash TEXT NOT NULL, parent_run_id TEXT, forked_at TEXT, resource_id TEXT, thread_id TEXT,
     created_at REAL NOT NULL, updated_at REAL NOT NULL, claim TEXT, claimed_until REAL NOT NULL,
     cancel_requested INTEGER NOT NULL, data TEXT
 )"""
 
-_REST = (
+_INDEXES = (
     "CREATE INDEX procession_runs_by_time ON procession_runs (created_at)",
     "CREATE INDEX procession_runs_by_status ON procession_runs (status, created_at)",
     "CREATE INDEX procession_runs_by_resource ON procession_runs (resource_id, created_at)"
     " WHERE resource_id IS NOT NULL",
     "CREATE INDEX procession_runs_by_parent ON procession_runs (parent_run_id, created_at)"
     " WHERE parent_run_id IS NOT NULL",
+    "CREATE INDEX procession_runs_by_thread ON procession_runs (thread_id, created_at) WHERE thread_id IS NOT NULL",
+)
+
+_REST = (
     # By run and number, and nowhere else: a table with an index beside it would write
     # two fifths more.
     """CREATE TABLE procession_entries (
@@ -46,17 +50,36 @@ _REST = (
     "CREATE TABLE procession_graphs (graph_hash TEXT PRIMARY KEY, spec TEXT NOT NULL)",
 )
 
+_SAYS = "CASE WHEN data IS NOT NULL AND json_valid(data) THEN json_extract(data, '$.options.{}') END"
+"""What the kept options of an agent's run say."""
+
 _FROM_1 = (
     "ALTER TABLE procession_runs RENAME TO procession_runs_1",
     _RUNS,
-    """INSERT INTO procession_runs
+    f"""INSERT INTO procession_runs
     SELECT NULL, run_id, owner, 'agent',
         CASE status WHEN 'completed' THEN 'success' WHEN 'aborted' THEN 'cancelled' ELSE status END,
-        '', NULL, NULL, NULL, created_at, updated_at, claim, claimed_until, 0, data
+        '', NULL, NULL, {_SAYS.format("resource")}, {_SAYS.format("thread")},
+        created_at, updated_at, claim, claimed_until, 0, data
     FROM procession_runs_1 ORDER BY rowid""",
     "DROP TABLE procession_runs_1",
+    *_INDEXES,
     *_REST,
 )
+
+_FROM_2 = (
+    "ALTER TABLE procession_runs RENAME TO procession_runs_2",
+    _RUNS,
+    f"""INSERT INTO procession_runs
+    SELECT number, run_id, owner, kind, status, graph_hash, parent_run_id, forked_at, resource_id,
+        CASE kind WHEN 'agent' THEN {_SAYS.format("thread")} END, created_at, updated_at, claim, claimed_until, cancel_requested, data
+    FROM procession_runs_2 ORDER BY number""",
+    "DROP TABLE procession_runs_2",
+    *_INDEXES,
+)
+
+_CHANGES = {1: _FROM_1, 2: _FROM_2}
+"""What makes a file of an earlier version into one of this, by its version."""
 
 
 def prepare_tables(made: sqlite3.Connection, path: str, more: Sequence[str] = ()) -> None:
@@ -73,11 +96,11 @@ def prepare_tables(made: sqlite3.Connection, path: str, more: Sequence[str] = ()
         made.execute(_SCHEMA)
         found = made.execute("SELECT version FROM procession_schema").fetchone()
         if found is None:
-            for table in (_RUNS, *_REST):
+            for table in (_RUNS, *_INDEXES, *_REST):
                 made.execute(table)
             made.execute("INSERT INTO procession_schema VALUES (?)", (VERSION,))
-        elif found[0] == 1:
-            for change in _FROM_1:
+        elif found[0] in _CHANGES:
+            for change in _CHANGES[found[0]]:
                 made.execute(change)
             made.execute("UPDATE procession_schema SET version = ?", (VERSION,))
         elif found[0] != VERSION:
