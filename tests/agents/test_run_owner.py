@@ -52,7 +52,12 @@ async def test_an_inner_run_is_that_of_the_outer_one(store: Any) -> None:
     flow = create_workflow("flow", str).then(approve).commit()
     for name, tool in (("agent-asker", inner.as_tool()), ("workflow-flow", workflow_tool(flow))):
         runtime = Runtime(store()) if store is not None else Runtime()
-        outer = Agent("outer", model=FakeModel([call_tool(name, {"prompt": "ask", "input": "ask"})]), tools=[tool], runtime=runtime)
+        outer = Agent(
+            "outer",
+            model=FakeModel([call_tool(name, {"prompt": "ask", "input": "ask"})]),
+            tools=[tool],
+            runtime=runtime,
+        )
         result = await outer.generate("Hi", resource="ada", thread="t")
         assert result.status == "suspended"
         kept = await outer.runtime.store.runs()
