@@ -61,14 +61,15 @@ def rich() -> Agent:
 RICH = """\
 agent 'bot': model 'first', then 'second', at most 5 steps, each sent back at most 2 times
 process_input (once, before the first step)
-  1. message-history (memory) [on_error=stop, timeout=30 s]
-  2. checks/pii-detector (input_processors, in parallel with regex-filter) [strategy=redact, mode=enforce, \
+  1. memory-input-filter (memory) [on_error=stop, timeout=30 s]
+  2. message-history (memory) [on_error=stop, timeout=30 s]
+  3. checks/pii-detector (input_processors, in parallel with regex-filter) [strategy=redact, mode=enforce, \
 on_error=stop, blocks where it cannot check]
-  3. checks/regex-filter (input_processors, in parallel with pii-detector) [strategy=block, mode=monitor, on_error=skip]
-  4. checks/summary (input_processors, if is_long) [on_error=stop]
-  5. checks/short (input_processors, if no condition holds) [on_error=stop]
+  4. checks/regex-filter (input_processors, in parallel with pii-detector) [strategy=block, mode=monitor, on_error=skip]
+  5. checks/summary (input_processors, if is_long) [on_error=stop]
+  6. checks/short (input_processors, if no condition holds) [on_error=stop]
   beside the first model call:
-  6. prompt-injection-detector (input_processors) [strategy=block, mode=enforce, on_error=stop, \
+  7. prompt-injection-detector (input_processors) [strategy=block, mode=enforce, on_error=stop, \
 blocks where it cannot check]
 process_input_step: nobody
 process_llm_request: nobody
@@ -96,7 +97,7 @@ notes:
   - error_processors is a function of the request: await agent.explain_for(request_context) asks it
   - a call without thread= and resource= remembers nothing, and has nothing remembered
   - the agent has no tools: process_tool_result waits for tools of a call or of a step
-  - message-history, checks may change messages, and run before the first model call
+  - memory-input-filter, message-history, checks may change messages, and run before the first model call
   - the answer is held until the guards beside the first model call have passed"""
 
 

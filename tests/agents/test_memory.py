@@ -82,6 +82,40 @@ async def test_without_a_thread_nothing_is_kept(way: str, store: InMemoryStore) 
 
 
 @both_ways
+async def test_a_thread_may_be_given_a_title_and_metadata(way: str, store: InMemoryStore) -> None:
+    """
+    ``thread=`` may be a mapping: what it says is written with the first save, the title to a thread that has none (D34).
+    """
+    agent = Agent("parrot", model=FakeModel("x", repeat_last=True), memory=Memory(store))
+    thread = {"id": "t", "title": "Parcels", "metadata": {"shop": "north"}}
+    await ask(agent, way, thread=thread, resource="ada")
+    await ask(agent, way, thread={"id": "t", "title": "Other", "metadata": {"till": 4}}, resource="ada")
+    found = await agent.memory.thread("t", "ada")  # type: ignore[union-attr]
+    assert found is not None
+    assert (found.title, found.metadata) == ("Parcels", {"shop": "north", "till": 4})
+    assert len(await store.messages("t", resource_id="ada")) == 4
+
+
+@both_ways
+async def test_nothing_of_a_thread_is_written_for_a_turn_that_was_stopped(way: str, store: InMemoryStore) -> None:
+    """D34: the thread's row, its title with it, comes with the first save, and not before."""
+    agent = Agent("parrot", model=FakeModel("x"), memory=Memory(store), input_processors=[at("process_input", stop)])
+    await ask(agent, way, thread={"id": "t", "title": "Parcels"}, resource="ada")
+    assert await store.thread("t") is None
+
+
+@pytest.mark.parametrize(
+    "thread",
+    [{"title": "no id"}, {"id": ""}, {"id": "t", "titel": "x"}, {"id": "t", "title": 3}, {"id": "t", "metadata": []}],
+)
+async def test_a_thread_that_is_none(thread: Any) -> None:
+    """A mapping that names no thread, or says what threads do not have, is refused."""
+    seen = await ask(Agent("parrot", model=FakeModel("x"), memory=Memory()), thread=thread, resource="ada")
+    assert isinstance(seen.error, InputError)
+    assert "thread" in str(seen.error)
+
+
+@both_ways
 async def test_redacted_input_is_kept_redacted(way: str, store: InMemoryStore) -> None:
     """What processors changed is what is kept."""
 

@@ -136,7 +136,8 @@ async def test_two_histories_of_one_store_keep_a_turn_once(store: InMemoryStore)
 def test_a_memory_is_settings() -> None:
     """A memory gives the processors for both ways; by default it remembers in the process."""
     memory = Memory()
-    assert [each.id for each in (*memory.input_processors(), *memory.output_processors())] == ["message-history"] * 2
+    assert [each.id for each in memory.input_processors()] == ["memory-input-filter", "message-history"]
+    assert [each.id for each in memory.output_processors()] == ["message-history"]
     assert isinstance(memory.storage, InMemoryStore)
 
 

@@ -75,7 +75,7 @@ class Call:
         """
         options = self.options
         thread, resource = options.get("thread"), options.get("resource")
-        if thread is None or resource is None:
+        if not isinstance(thread, str) or resource is None:
             return self._run()
         policy = options.get("thread_policy") or self.agent.thread_policy
         return in_turn(

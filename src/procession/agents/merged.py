@@ -19,7 +19,7 @@ from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
-from procession.processors.memory.use import MemoryUse
+from procession.processors.memory.use import MemoryUse, thread_given
 from procession.steps.owner import THREAD
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
@@ -34,7 +34,11 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
     """
     Note which thread the request belongs to; returns the thread and the resource that own its messages, if any do.
     """
-    thread, resource = options.get("thread"), options.get("resource")
+    given, resource = options.get("thread"), options.get("resource")
+    named = thread_given(given) if given is not None else None
+    thread = named.id if named is not None else None
+    if thread is not None:
+        options["thread"] = thread  # from here on it is its id
     in_use = agent.memory is not None and thread is not None
     if agent.memory is not None and (thread is None) != (resource is None):
         raise InputError(
@@ -45,11 +49,11 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
         scope.resources["resource"] = resource
     if thread is not None:
         scope.resources[THREAD] = thread
-    if thread is not None and resource is not None:  # without a memory a history may still be listed by hand
+    if named is not None and resource is not None:  # without a memory a history may still be listed by hand
         scope.resources["memory"] = (
-            agent.memory.use(thread, resource, options.get("memory_options"))
+            agent.memory.use(named, resource, options.get("memory_options"))
             if agent.memory is not None
-            else MemoryUse(thread_id=thread, resource_id=resource)
+            else MemoryUse(thread_id=named.id, resource_id=resource, title=named.title, metadata=named.metadata)
         )
     return (thread, resource) if in_use else (None, None)
 

@@ -42,8 +42,9 @@ class SharedOptions(TypedDict, total=False):
     """Values that steps, tools and hooks of this request may read."""
     tracing_context: Any
     """What your tracing needs, such as the present span: handed to hooks, tools and inner agents as it is."""
-    thread: str | None
-    """The conversation; with ``resource`` it makes the agent's memory take part."""
+    thread: str | Mapping[str, Any] | None
+    """The conversation, by its id, or an ``id`` with a ``title`` and ``metadata`` for it; with ``resource`` it makes the
+    agent's memory take part."""
     resource: str | None
     """Whose conversation it is."""
     thread_policy: ThreadPolicy | None
@@ -137,6 +138,10 @@ def _is_id(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
+def _is_thread(value: Any) -> bool:
+    return _is_id(value) or isinstance(value, Mapping)
+
+
 def _is_policy(value: Any) -> bool:
     return isinstance(value, str) and value in THREAD_POLICIES
 
@@ -228,7 +233,7 @@ _APPROVER = _Rule(_is_approver, "give True, False, or a function of the argument
 _OF_A_CALL: Mapping[str, _Rule] = {
     "request_context": _Rule(_is_mapping, "give a RequestContext, or a mapping of names to values"),
     "tracing_context": _ELSEWHERE,
-    "thread": _Rule(_is_id, "give the id of a thread, as a text"),
+    "thread": _Rule(_is_thread, "give the id of a thread, as a text, or a mapping with it"),
     "resource": _Rule(_is_id, "give the id of whose thread it is, as a text"),
     "thread_policy": _POLICY,
     "memory_options": _MAPPING,

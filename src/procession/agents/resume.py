@@ -23,6 +23,7 @@ from procession.agents.suspended_call import Declined, SuspendedCall
 from procession.agents.toolset import tools_by_name
 from procession.errors import AlreadyAnswered, InputError, RunAlreadyClaimed, RunCancelled
 from procession.messages.shapes import is_form
+from procession.processors.memory.use import thread_given
 from procession.storage.base import JournalStore, RunRow, RunStatus
 from procession.tools.json_value import json_value
 
@@ -275,7 +276,10 @@ def _check_owner(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, A
             hint="resource=: that of whoever answers; another one's answer is refused",
         )
     for name in _OWNERS:
-        if given.get(name) is not None and given[name] != owner.get(name):
+        said = given.get(name)
+        if name == "thread" and said is not None and not isinstance(said, str):
+            said = thread_given(said).id
+        if said is not None and said != owner.get(name):
             raise _unknown(run_id)
 
 

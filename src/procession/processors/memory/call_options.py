@@ -20,6 +20,7 @@ def _flag(name: str, value: Any) -> bool:
 
 
 _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
+    "dedupe_resent": _flag,
     "last_messages": lambda name, value: history_limit(value),
     "read_only": _flag,
 }

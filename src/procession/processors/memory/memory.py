@@ -10,9 +10,10 @@ from typing import Any
 from procession.messages.message import Message
 from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.history_limit import LastMessages, history_limit
+from procession.processors.memory.input_filter import MemoryInputFilter
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.turn_mark import PersistOnTripwire
-from procession.processors.memory.use import MemoryUse, thread_given
+from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.memory_store import InMemoryStore
@@ -40,7 +41,7 @@ class Memory:
 
     >>> memory = Memory(last_messages=20)
     >>> [processor.id for processor in memory.input_processors()]
-    ['message-history']
+    ['memory-input-filter', 'message-history']
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Memory:
         last_messages: LastMessages = 10,
         read_only: bool = False,
         persist_on_tripwire: PersistOnTripwire = "none",
+        dedupe_resent: bool = False,
     ) -> None:
         """
         Remember in *storage* (by default in memory, which forgets with the process).
@@ -63,10 +65,12 @@ class Memory:
         """How much is recalled; ``None`` where nothing is, and nothing saved."""
         self.read_only = read_only
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
+        last = self.last_messages
         self._by_id = _by_id(
+            MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent),
             MessageHistory(
                 self.storage,
-                last_messages=self.last_messages.max_messages if self.last_messages is not None else None,
+                last_messages=last.max_messages if last is not None else None,
                 persist_on_tripwire=persist_on_tripwire,
             ),
         )
@@ -122,7 +126,7 @@ class Memory:
         return await self.storage.update_thread(thread, resource, title=title, metadata=metadata)
 
     def use(
-        self, thread: str | Mapping[str, Any], resource: str, options: Mapping[str, Any] | None = None
+        self, thread: str | Mapping[str, Any] | ThreadGiven, resource: str, options: Mapping[str, Any] | None = None
     ) -> MemoryUse:
         """
         Return how one request uses the memory; *options* override the memory's own settings for it.

@@ -4,6 +4,10 @@ MessageHistory: what was said before in the thread, and what is to be kept of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+
+from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.memory.turn_mark import PersistOnTripwire, TurnMark, turn_notes
@@ -13,6 +17,8 @@ from procession.steps.scope import RequestScope
 from procession.storage.threads import ThreadStore
 
 __all__ = ["MessageHistory"]
+
+_TICK = timedelta(microseconds=1)
 
 
 class MessageHistory(Processor):
@@ -52,6 +58,8 @@ class MessageHistory(Processor):
         last = None if wanted == "all" else wanted
         recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
         ctx.message_list.add([message for message in recalled if message.role != "system"], "memory")
+        if recalled:
+            _put_behind(ctx.message_list, recalled)
         if not use.read_only and self.persist_on_tripwire != "none":
             self._mark(ctx.scope, use, ctx.message_list)
 
@@ -81,3 +89,16 @@ class MessageHistory(Processor):
             scope.marks.append(mark)
         mark.messages = scope.resources.get("messages", messages)
         return mark
+
+
+def _put_behind(messages: MessageList, recalled: Sequence[Message]) -> None:
+    """
+    Let what is new in the input stand behind what was *recalled*, whatever the clock of whoever sent it says.
+    """
+    newest = recalled[-1].created_at
+    early = [one for one in messages.view("input") if one.created_at <= newest]
+    if not early:
+        return
+    known = {message.id for message in messages.view("memory")}
+    early = [one for one in early if one.id not in known]
+    messages.replace_all(one.replace(created_at=newest + _TICK * at) for at, one in enumerate(early, 1))

@@ -49,12 +49,14 @@ class ThreadGiven(Value, kw_only=True):
     metadata: Mapping[str, Any] | None = None
 
 
-def thread_given(thread: str | Mapping[str, Any]) -> ThreadGiven:
+def thread_given(thread: str | Mapping[str, Any] | ThreadGiven) -> ThreadGiven:
     """
     Return what ``thread=`` says: an id, or a mapping with an ``id`` and perhaps a ``title`` and ``metadata``.
 
     Raises ``InputError`` for anything else.
     """
+    if isinstance(thread, ThreadGiven):
+        return thread
     if isinstance(thread, str):
         return ThreadGiven(id=thread)
     unknown = sorted(str(name) for name in thread if name not in ThreadGiven.__fields__)
