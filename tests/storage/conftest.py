@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
 
 from procession.storage.base import JournalStore
+from procession.storage.cipher import new_key
+from procession.storage.file_sink import FileSink
 from procession.storage.memory import InMemoryJournal
+from procession.storage.records import Records
+from procession.storage.sealed_journal import SealedJournal
 from procession.storage.sqlite import commits
 from procession.storage.sqlite.journal import SQLiteJournal
 
@@ -30,7 +35,7 @@ def other_process() -> Iterator[OtherProcess]:
     made.end()
 
 
-@pytest.fixture(params=["memory", "sqlite", "two-processes"])
+@pytest.fixture(params=["memory", "sqlite", "two-processes", "sealed"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[JournalStore]:
     """Yield an empty store; that of two processes does each call in the other one than the call before."""
     if request.param == "memory":
@@ -40,6 +45,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) ->
     async with SQLiteJournal(path, clock=clock) as journal:
         if request.param == "sqlite":
             yield journal
+        elif request.param == "sealed":
+            key = new_key() if find_spec("cryptography") is not None else None
+            yield SealedJournal(journal, Records(key=key, sink=FileSink(tmp_path / "kept"), limit=5))
         else:
             yield in_turns(journal, request.getfixturevalue("other_process"), path, clock)
 

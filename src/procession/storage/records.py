@@ -113,6 +113,13 @@ class Records:
         """
         return self._cipher is not None
 
+    @property
+    def has_sink(self) -> bool:
+        """
+        Whether long records stand elsewhere, so that something is to be deleted there when their rows go.
+        """
+        return self._sink is not None
+
     async def write(self, text: str, *, scope: str, name: str) -> str:
         """
         Return what stands in the store for *text*.
