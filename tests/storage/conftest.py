@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.storage import postgres_stores
 from tests.storage.conversations import KINDS, Conversations, made
 from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
+from tests.storage.postgres_server import PostgresServer
 
 from procession.storage.base import JournalStore
 from procession.storage.cipher import new_key
@@ -19,6 +21,25 @@ from procession.storage.records import Records
 from procession.storage.sealed_journal import SealedJournal
 from procession.storage.sqlite import commits
 from procession.storage.sqlite.journal import SQLiteJournal
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what cannot be: a store in Postgres on trio."""
+    never = [
+        item
+        for item in items
+        if isinstance(item, pytest.Function)
+        and hasattr(item, "callspec")
+        and {"postgres", "trio"} <= set(map(str, item.callspec.params.values()))
+    ]
+    config.hook.pytest_deselected(items=never)
+    items[:] = [item for item in items if item not in never]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """Yield a running PostgreSQL."""
+    yield from postgres_stores.started()
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+from tests.storage import postgres_stores
+
 from procession.messages.message import Message
 from procession.storage.index_queue import IndexQueue
 from procession.storage.memory import InMemoryStore
@@ -16,7 +19,7 @@ from procession.storage.threads import MessageRef, Passage, ThreadStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-KINDS: list[Any] = ["memory"]
+KINDS: list[Any] = ["memory", pytest.param("postgres", marks=pytest.mark.service)]
 """The stores that must pass; one that needs a server is ``pytest.param(..., marks=pytest.mark.service)``."""
 
 
@@ -29,6 +32,10 @@ async def made(
     kind: str, folder: Path, clock: Callable[[], float], fixture: Callable[[str], Any]
 ) -> AsyncGenerator[Conversations]:
     """Yield an empty store of *kind*; *fixture* returns what has to be started for it."""
+    if kind == "postgres":
+        async with postgres_stores.made(fixture("postgres_server"), clock=clock) as store:
+            yield store
+        return
     yield InMemoryStore(clock=clock)
 
 

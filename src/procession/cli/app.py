@@ -226,6 +226,48 @@ def check(target: TargetArgument) -> None:
     raise typer.Exit(1 if checked.errors else 0)
 
 
+db = typer.Typer(help="Look at the tables of a store, and upgrade them.", no_args_is_help=True)
+app.add_typer(db, name="db")
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="postgresql://..., or a file; PROCESSION_STORE, else procession.db, by default."
+    ),
+]
+SchemaOption = Annotated[
+    str | None, typer.Option("--schema", metavar="NAME", help="The schema in Postgres that the tables are in.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Say it as a line of JSON.")]
+
+
+@db.command("upgrade")
+def db_upgrade(store: StoreOption = None, schema: SchemaOption = None, as_json: JsonOption = False) -> None:
+    """
+    Make the tables of a store, or make those of an earlier version into those of this one.
+    """
+    from procession.cli.db import upgrade_tables
+
+    with _plain_errors():
+        tables = upgrade_tables(store, schema)
+        typer.echo(tables.as_json if as_json else str(tables))
+        sys.stdout.flush()
+
+
+@db.command("status")
+def db_status(store: StoreOption = None, schema: SchemaOption = None, as_json: JsonOption = False) -> None:
+    """
+    Say which version the tables of a store are of; exit status 1 where it is not the one that is needed.
+    """
+    from procession.cli.db import read_tables
+
+    with _plain_errors():
+        tables = read_tables(store, schema)
+        typer.echo(tables.as_json if as_json else str(tables))
+        sys.stdout.flush()
+    raise typer.Exit(0 if tables.is_current else 1)
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -1,0 +1,153 @@
+"""
+``procession db``: the tables of a store, what version they are of, and how they become those of this one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from procession.errors import InputError, StoreError
+from procession.messages.value import Value
+
+if TYPE_CHECKING:
+    from procession.storage.postgres.store import PostgresStore
+
+__all__ = ["Tables", "read_tables", "upgrade_tables"]
+
+VARIABLE = "PROCESSION_STORE"
+_FILE = "procession.db"
+
+
+class Tables(Value, kw_only=True):
+    """
+    The tables of one store: the version that was found, ``None`` where there are none, and the one that is needed.
+    """
+
+    store: str
+    found: str | None
+    needed: str
+    is_upgraded: bool = False
+    """Whether they have been made into what is needed since."""
+
+    @property
+    def is_current(self) -> bool:
+        """
+        Whether they are what is needed.
+        """
+        return self.is_upgraded or self.found == self.needed
+
+    @property
+    def as_json(self) -> str:
+        """
+        Return this as one line of JSON.
+        """
+        told = {"store": self.store, "found": self.found, "needed": self.needed, "current": self.is_current}
+        return json.dumps(told, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        found = f"tables of version {self.found}" if self.found is not None else "no tables"
+        if self.found == self.needed:
+            return f"{self.store}: {found}, as needed"
+        if self.is_upgraded:
+            return f"{self.store}: {found} before, now of version {self.needed}"
+        return f"{self.store}: {found}, and version {self.needed} is needed: procession db upgrade"
+
+
+def read_tables(store: str | None, schema: str | None) -> Tables:
+    """
+    Return what is there, and change nothing.
+
+    Raises ``StoreError`` where it cannot be read.
+    """
+    return anyio.run(_read, store, schema)
+
+
+def upgrade_tables(store: str | None, schema: str | None) -> Tables:
+    """
+    Make the tables into those of this version, and return what was there before.
+
+    Raises ``StoreError`` where that cannot be, as for tables of a newer version.
+    """
+    return anyio.run(_upgrade, store, schema)
+
+
+async def _read(store: str | None, schema: str | None) -> Tables:
+    url = _named(store)
+    if not _is_postgres(url):
+        return _file_tables(_path(url, schema))
+    async with _postgres(url, schema) as made:
+        version = await made.table_version()
+    return Tables(store=made.place, found=version.found, needed=version.needed)
+
+
+async def _upgrade(store: str | None, schema: str | None) -> Tables:
+    url = _named(store)
+    if not _is_postgres(url):
+        return await _upgrade_file(_path(url, schema))
+    async with _postgres(url, schema) as made:
+        version = await made.upgrade()
+    return Tables(store=made.place, found=version.found, needed=version.needed, is_upgraded=True)
+
+
+def _named(store: str | None) -> str:
+    return store or os.environ.get(VARIABLE) or _FILE
+
+
+def _is_postgres(url: str) -> bool:
+    return url.partition(":")[0].partition("+")[0] in ("postgres", "postgresql")
+
+
+def _postgres(url: str, schema: str | None) -> PostgresStore:
+    from procession.storage.postgres.store import PostgresStore
+
+    return PostgresStore(url, schema=schema)
+
+
+def _path(url: str, schema: str | None) -> Path:
+    if schema is not None:
+        raise InputError("--schema is for a store in Postgres", hint="leave it out for a file")
+    path = url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else url
+    if url == "memory:" or "://" in path:
+        raise InputError("the store has no tables that could be upgraded", hint="name a file, or postgresql://...")
+    return Path(path)
+
+
+def _file_tables(path: Path) -> Tables:
+    """
+    Return what is in a file, which is not made and not changed.
+    """
+    import sqlite3
+
+    from procession.storage.sqlite.schema import VERSION
+
+    found: str | None = None
+    if path.exists():
+        try:
+            made = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            try:
+                if made.execute("SELECT 1 FROM sqlite_master WHERE name = 'procession_schema'").fetchone():
+                    row = made.execute("SELECT version FROM procession_schema").fetchone()
+                    found = str(row[0]) if row is not None else None
+            finally:
+                made.close()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {str(path)!r} cannot be read: {error}") from error
+    return Tables(store=str(path), found=found, needed=str(VERSION))
+
+
+async def _upgrade_file(path: Path) -> Tables:
+    """
+    Open a file, which upgrades it.
+    """
+    from procession.storage.sqlite.connection import Connection
+
+    before = _file_tables(path)
+    connection = Connection(path)
+    await connection.read(lambda made: None)
+    await connection.close()
+    return before.replace(is_upgraded=True)

@@ -1,0 +1,75 @@
+"""
+What went wrong in Postgres, as errors of ours that quote nothing private.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from procession.errors import InputError, ProcessionError, StoreError
+
+__all__ = ["failure_of", "is_worth_again", "state_of"]
+
+_AGAIN = frozenset(("40001", "40P01"))
+"""Two that wait for each other: Postgres ends one of them, which has written nothing."""
+
+# What says itself what to do; of all others it is the class of the error and its number.
+_TOLD = {
+    "28P01": "it refuses the password",
+    "28000": "it refuses the user",
+    "3D000": "there is no such database",
+    "42501": "the user may not do that",
+    "42P01": "a table is missing",
+    "53100": "its disk is full",
+    "53300": "it has no connection left",
+    "54000": "an id is too long",
+    "57014": "it took too long",
+    "55P03": "it took too long",
+    "25P03": "it took too long",
+    "25006": "it can be read only",
+    "57P01": "it is shutting down",
+    "57P02": "it is shutting down",
+    "57P03": "it is starting or shutting down",
+}
+
+
+def state_of(error: BaseException) -> str | None:
+    """
+    Return the five letters in which Postgres says what is wrong, if that is who said it.
+    """
+    found = getattr(getattr(error, "orig", error), "sqlstate", None)
+    return found if isinstance(found, str) else None
+
+
+def is_worth_again(error: BaseException) -> bool:
+    """
+    Whether the same may go well if it is done once more.
+    """
+    return state_of(error) in _AGAIN
+
+
+def failure_of(error: Exception, place: str) -> ProcessionError:
+    """
+    Return the error of ours that tells of *error*, at a database called *place*.
+
+    Neither statements nor what was in them, nor addresses with their passwords, are in it.
+    """
+    if isinstance(error, ProcessionError):
+        return error
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    state = state_of(error)
+    if isinstance(cause, UnicodeEncodeError) or (type(cause).__name__ == "DataError" and state is None):
+        return InputError(
+            "an id or a name has a letter that Postgres cannot keep: U+0000, or half of a pair",
+            hint="take it out",
+        )
+    if isinstance(error, NoConnection):
+        told = "all its connections were in use for too long"
+    elif state is not None:
+        told = _TOLD.get(state) or f"{type(cause).__name__}, {state}"
+    elif isinstance(error, (OperationalError, InterfaceError, OSError)):
+        told = "it does not answer, or the connection broke"
+    else:
+        told = type(cause).__name__
+    return StoreError(f"Postgres at {place} cannot be used: {told}")

@@ -1,0 +1,97 @@
+"""
+PostgresStore: conversations, and what belongs to them, in Postgres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from procession.storage.postgres.connection import PostgresConnection
+from procession.storage.postgres.index_queue import PostgresIndexQueue
+from procession.storage.postgres.notes import PostgresNotes
+from procession.storage.postgres.threads import PostgresThreads
+from procession.storage.postgres.upgrade import TableVersion, found_version, upgrade_tables
+from procession.storage.records import Records
+
+__all__ = ["PostgresStore"]
+
+
+class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue):
+    """
+    A ``ThreadStore``, ``NoteStore`` and ``IndexQueue`` in the database at *url*, for any number of processes and machines.
+
+    It needs ``pip install 'procession[postgres]'`` and asyncio: the driver that it stands on does not run on trio.  Each
+    event loop has connections of its own, made at the first use; leave them with ``aclose``, or with the end of
+    ``async with``.  Tables are made by :meth:`upgrade`, or ``procession db upgrade``, and never by the way.
+
+        async with PostgresStore("postgresql://user:password@host/database") as store:
+            agent = Agent("helper", model="openai/gpt-5-mini", memory=Memory(storage=store))
+
+    Every method raises ``StoreError``, which does not quote the url, where the database cannot be used or has tables of
+    another version, ``InputError`` for ids with letters that Postgres cannot keep, and ``DefinitionError`` on trio.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        schema: str | None = None,
+        pool_size: int = 10,
+        timeout: float = 30.0,
+        records: Records | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """
+        The tables are in *schema*, or where the user of the database has its tables.  *pool_size* connections may be open
+        for each event loop; *timeout* is how many seconds a call may take, waiting for a connection included.
+
+        *records* says how texts stand in the tables: unless told otherwise encrypted where ``PROCESSION_STORE_KEY`` has
+        a key.  *clock* tells the seconds since 1970; it is the server's unless one
+        is given.
+
+        Raises ``DefinitionError`` for an url that is none of Postgres, and for other things that cannot work.
+        """
+        super().__init__(
+            PostgresConnection(url, schema=schema, pool_size=pool_size, timeout=timeout),
+            records if records is not None else Records.from_environment(),
+            clock,
+        )
+
+    @property
+    def place(self) -> str:
+        """
+        Where the database is, without who uses it.
+        """
+        return self._connection.place
+
+    async def upgrade(self) -> TableVersion:
+        """
+        Make the tables, or make those of an earlier version into those of this one, and return what was there before.
+
+        All or nothing, and safe from several processes at once.  Raises ``StoreError`` for tables of a newer version.
+        """
+        return await upgrade_tables(self._connection)
+
+    async def table_version(self) -> TableVersion:
+        """
+        Return which version the tables are of, and which is needed.
+        """
+        return await found_version(self._connection)
+
+    async def aclose(self) -> None:
+        """
+        Close the connections of the present event loop; the next use makes others.
+        """
+        await self._connection.aclose()
+
+    async def __aenter__(self) -> PostgresStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.place!r})"

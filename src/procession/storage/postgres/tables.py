@@ -1,0 +1,115 @@
+"""
+The tables, as statements name them.  How they come about is in the migrations.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+
+__all__ = ["MESSAGES", "METADATA", "NAMES", "NOTES", "THREADS", "TO_INDEX", "VERSION", "VERSION_TABLE"]
+
+VERSION = "0001"
+"""The version of the tables that this code reads and writes: that of the last migration."""
+
+VERSION_TABLE = "procession_version"
+
+METADATA = MetaData()
+
+
+def _name() -> Text:
+    return Text(collation="C")  # names are compared byte by byte, whatever the language of the database
+
+
+THREADS = Table(
+    "procession_threads",
+    METADATA,
+    Column("id", _name(), primary_key=True),
+    Column("resource_id", _name(), nullable=False),
+    Column("used", BigInteger, Identity(), nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("updated_at", DateTime(timezone=True), nullable=False),
+    Column("title", Text),
+    Column("metadata", Text),
+    Index("procession_threads_by_use", "resource_id", "used"),
+)
+"""Threads.  ``used`` grows each time one is written; titles and metadata are JSON, as ``Records`` keep it."""
+
+MESSAGES = Table(
+    "procession_messages",
+    METADATA,
+    Column("thread_id", _name(), nullable=False),
+    Column("id", _name(), nullable=False),
+    Column("number", BigInteger, Identity(), nullable=False),
+    Column("moment", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("thread_id", "id"),
+    ForeignKeyConstraint(["thread_id"], ["procession_threads.id"], ondelete="CASCADE"),
+    Index("procession_messages_by_time", "thread_id", "moment", "number"),
+)
+"""Messages: of one ``moment``, microseconds since 1970, in the order in which they were saved."""
+
+NOTES = Table(
+    "procession_notes",
+    METADATA,
+    Column("number", BigInteger, Identity(), primary_key=True),
+    Column("resource_id", _name(), nullable=False),
+    Column("kind", _name(), nullable=False),
+    Column("thread_id", _name()),
+    Column("version", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    # Two indexes, as to one alone no thread is never the same as no thread.
+    Index(
+        "procession_notes_of_threads",
+        "resource_id",
+        "thread_id",
+        "kind",
+        unique=True,
+        postgresql_where=text("thread_id IS NOT NULL"),
+    ),
+    Index(
+        "procession_notes_of_resources",
+        "resource_id",
+        "kind",
+        unique=True,
+        postgresql_where=text("thread_id IS NULL"),
+    ),
+)
+"""Notes.  A note of a thread may be there before the thread is."""
+
+NAMES = Table(
+    "procession_indexes",
+    METADATA,
+    Column("name", _name(), primary_key=True),
+    Column("number", BigInteger, Identity(), nullable=False),
+)
+"""The indexes that anything was ever noted for."""
+
+TO_INDEX = Table(
+    "procession_to_index",
+    METADATA,
+    Column("thread_id", _name(), nullable=False),
+    Column("message_id", _name(), nullable=False),
+    Column("index_name", _name(), nullable=False),
+    Column("revision", BigInteger, Identity(), nullable=False),
+    Column("taken_until", DateTime(timezone=True)),
+    PrimaryKeyConstraint("thread_id", "message_id", "index_name"),
+    ForeignKeyConstraint(
+        ["thread_id", "message_id"],
+        ["procession_messages.thread_id", "procession_messages.id"],
+        ondelete="CASCADE",
+    ),
+    Index("procession_to_index_in_order", "index_name", "revision"),
+)
+"""What is to be embedded.  ``revision`` grows each time a message is noted, and is the order of the queue."""
