@@ -5,13 +5,32 @@ InMemoryVectors: vectors that last as long as the object, each compared when som
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import sqrt
 
-from procession.errors import InputError, StoreError
+import anyio.to_thread
+
+from procession.storage.nearest import FLOAT_BYTES
 from procession.storage.threads import MessageRef
+from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
+from procession.storage.vector_rows import RowsView, SearchFor, VectorRows, best_of, facts_text
 from procession.storage.vectors import Facts, VectorHit, VectorItem
 
 __all__ = ["InMemoryVectors"]
+
+_ON_THE_LOOP = 1_000_000
+"""Numbers that are compared on the event loop, in less than a millisecond with NumPy; where there are more, in a thread."""
+
+
+class _Index:
+    """
+    One index: the rows of each resource, and where those of a message stand.
+    """
+
+    __slots__ = ("length", "places", "rows")
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.rows: dict[str, VectorRows] = {}
+        self.places: dict[MessageRef, dict[str, list[int]]] = {}
 
 
 class InMemoryVectors:
@@ -20,25 +39,36 @@ class InMemoryVectors:
     """
 
     def __init__(self) -> None:
-        self._vectors: dict[str, dict[MessageRef, list[VectorItem]]] = {}
+        self._indexes: dict[str, _Index] = {}
 
     async def put_vectors(self, index: str, items: Sequence[VectorItem]) -> None:
         """
         Keep vectors in place of whatever the index has of the same messages.
 
-        Raises ``StoreError`` where the index has vectors of another length.
+        Raises ``StoreError`` where the index has vectors of another length, ``InputError`` for a vector without a
+        direction.
         """
-        kept = self._vectors.setdefault(index, {})
-        lengths = {len(item.vector) for of in kept.values() for item in of[:1]} | {len(item.vector) for item in items}
-        if len(lengths) > 1:
-            raise StoreError(
-                f"index {index!r} would have vectors of different lengths: {', '.join(map(str, sorted(lengths)))}",
-                hint="give each embedder an index of its own",
-            )
-        for ref in {MessageRef(item.thread_id, item.message_id) for item in items}:
-            kept[ref] = []
+        if not items:
+            return
+        units = checked_units(index, items)
+        length = len(units[0]) // FLOAT_BYTES
+        kept = self._indexes.get(index)
+        if kept is None:
+            kept = self._indexes[index] = _Index(length)
+        check_lengths(index, length, kept.length)
         for item in items:
-            kept[MessageRef(item.thread_id, item.message_id)].append(item)
+            for resource_id, rows in kept.places.pop(MessageRef(item.thread_id, item.message_id), {}).items():
+                kept.rows[resource_id].forget(rows)
+        for item, unit in zip(items, units, strict=True):
+            own = kept.rows.get(item.resource_id)
+            if own is None:
+                own = kept.rows[item.resource_id] = VectorRows(length)
+            ref = MessageRef(item.thread_id, item.message_id)
+            kept.places.setdefault(ref, {}).setdefault(item.resource_id, []).append(len(own))
+            own.add([unit], [(item.thread_id, item.message_id)], [facts_text(item.facts)])
+        for resource_id in {item.resource_id for item in items}:
+            if kept.rows[resource_id].should_be_packed:
+                self._pack(kept, resource_id)
 
     async def search(
         self,
@@ -55,23 +85,17 @@ class InMemoryVectors:
         """
         Return the *top_k* messages that are most alike, the most alike first.
         """
-        left_out = set(without)
-        hits: list[VectorHit] = []
-        for ref, items in self._vectors.get(index, {}).items():
-            first = items[0]
-            if (
-                ref in left_out
-                or resource_id not in (None, first.resource_id)
-                or thread_id not in (None, ref.thread_id)
-            ):
-                continue
-            known = first.facts or {}
-            if facts is not None and any(known.get(name) != value for name, value in facts.items()):
-                continue
-            score = max(_cosine(item.vector, vector) for item in items)
-            if threshold is None or score >= threshold:
-                hits.append(VectorHit(thread_id=ref.thread_id, message_id=ref.message_id, score=score))
-        return sorted(hits, key=lambda hit: hit.score, reverse=True)[:top_k]
+        sought = SearchFor.of(
+            vector, top_k=top_k, thread_id=thread_id, threshold=threshold, facts=facts, without=without
+        )
+        kept = self._indexes.get(index)
+        if kept is None:
+            return []
+        check_lengths(index, sought.length, kept.length)
+        views = [rows.view() for owner, rows in kept.rows.items() if resource_id in (None, owner)]
+        if sum(map(len, views)) * kept.length > _ON_THE_LOOP:
+            return await anyio.to_thread.run_sync(_search, views, sought)
+        return _search(views, sought)
 
     async def delete_vectors(
         self,
@@ -84,24 +108,44 @@ class InMemoryVectors:
         """
         Delete the vectors that all of this is true of, and return how many there were.
         """
-        if resource_id is thread_id is index is None or (message_ids is not None and thread_id is None):
-            raise InputError(
-                "it is not said which vectors are to be deleted", hint="name a resource, a thread or an index"
-            )
-        gone = 0
-        for name, kept in self._vectors.items():
+        check_deletion(resource_id, thread_id, message_ids, index)
+        of = None if message_ids is None else set(message_ids)
+        deleted = 0
+        for name, kept in list(self._indexes.items()):
             if index not in (None, name):
                 continue
-            for ref in list(kept):
-                if (
-                    resource_id in (None, kept[ref][0].resource_id)
-                    and thread_id in (None, ref.thread_id)
-                    and (message_ids is None or ref.message_id in message_ids)
-                ):
-                    gone += len(kept.pop(ref))
-        return gone
+            touched: set[str] = set()
+            for ref, places in list(kept.places.items()):
+                if thread_id not in (None, ref.thread_id) or (of is not None and ref.message_id not in of):
+                    continue
+                for owner in [owner for owner in places if resource_id in (None, owner)]:
+                    rows = places.pop(owner)
+                    kept.rows[owner].forget(rows)
+                    touched.add(owner)
+                    deleted += len(rows)
+                if not places:
+                    del kept.places[ref]
+            for owner in touched:  # what was asked to be deleted is not kept
+                self._pack(kept, owner)
+            if not kept.rows:
+                del self._indexes[name]
+        return deleted
+
+    def _pack(self, kept: _Index, resource_id: str) -> None:
+        """
+        Take out what is gone.
+        """
+        rows = kept.rows[resource_id]
+        moved = {row: at for at, row in enumerate(rows.kept())}
+        if not moved:
+            del kept.rows[resource_id]
+            return
+        kept.rows[resource_id] = rows.packed()
+        for places in kept.places.values():
+            if resource_id in places:
+                places[resource_id] = [moved[row] for row in places[resource_id]]
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    dot = sum(a * b for a, b in zip(one, other, strict=True))
-    return dot / (sqrt(sum(a * a for a in one)) * sqrt(sum(b * b for b in other)))
+def _search(views: Sequence[RowsView], sought: SearchFor) -> list[VectorHit]:
+    found = [view.search(sought) for view in views]
+    return found[0] if len(found) == 1 else best_of([hit for hits in found for hit in hits], sought.top_k)

@@ -13,7 +13,7 @@ from procession.storage.threads import MessageRef
 __all__ = ["Facts", "VectorHit", "VectorItem", "VectorStore"]
 
 Facts: TypeAlias = Mapping[str, str | int | float | bool]
-"""What is known of a vector's message, to filter by."""
+"""What is known of a vector's message, to filter by.  Two are one where they are in JSON: 1 is 1.0, and is not true."""
 
 
 class VectorItem(Value, kw_only=True):
@@ -25,7 +25,7 @@ class VectorItem(Value, kw_only=True):
     resource_id: str
     message_id: str
     vector: Sequence[float]
-    """Of any length but zero; best an ``array("f")``.  Vectors of one index have one length."""
+    """Best an ``array("f")``.  It must have a direction, and vectors of one index as many numbers as each other."""
     part: int = 0
     """Which piece of the message, where it is too long for one vector."""
     facts: Facts | None = None
@@ -54,14 +54,15 @@ class VectorStore(Protocol):
     """
     Keeps vectors, for each index by its name.  Each method is atomic, also between processes that use one store.
 
-    Every method raises ``StoreError`` where the store cannot be used.
+    Every method raises ``StoreError`` where the store cannot be used.  A vector that has no direction, being empty, nothing
+    but zeros or not finite, is refused with ``InputError``.
     """
 
     async def put_vectors(self, index: str, items: Sequence[VectorItem]) -> None:
         """
-        Keep vectors in place of whatever the index has of the same messages.
+        Keep vectors in place of whatever the index has of the same messages: all or none.
 
-        Raises ``StoreError`` where the index has vectors of another length.
+        Raises ``StoreError`` where the index has vectors of another length, or these have different ones.
         """
         ...
 
@@ -83,7 +84,9 @@ class VectorStore(Protocol):
         They are sought among those of *resource_id*, so that no other's take places from them; ``None`` is every
         resource, which somebody has to have asked for in so many words (D35).  With *thread_id* among those of the thread,
         with *threshold* among those with at least that score, with *facts* among those of which all of them are true,
-        and never among those *without*.  An index that does not exist has nothing.
+        and never among those *without*.  An index that does not exist has nothing.  Scores are exact to a millionth.
+
+        Raises ``InputError`` where *top_k* is below 1, ``StoreError`` where the index has vectors of another length.
         """
         ...
 
