@@ -297,8 +297,9 @@ class BrokenStore(InMemoryStore):
 
 @both_ways
 async def test_a_store_that_fails_to_save_fails_the_call(way: str) -> None:
-    """A turn that could not be kept is an error of the processor that keeps it, told last."""
-    seen = await ask(Agent("parrot", model=FakeModel("x"), memory=Memory(BrokenStore())), way, **IDS)
+    """With ``on_save_error="raise"`` a turn that could not be kept is an error of the processor that keeps it, told last."""
+    memory = Memory(BrokenStore(), on_save_error="raise")
+    seen = await ask(Agent("parrot", model=FakeModel("x"), memory=memory), way, **IDS)
     assert isinstance(seen.error, ProcessorError)
     assert seen.error.processor_id == "message-history"
     assert isinstance(seen.error.__cause__, ConnectionError)

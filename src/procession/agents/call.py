@@ -33,6 +33,7 @@ from procession.ids import new_id
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.processors.hooks import Hook
+from procession.processors.memory.turn_mark import UNSAVED
 from procession.processors.processor import FunctionProcessor
 from procession.runtime.run import Run, RunResult
 from procession.steps.abort import AbortSignal
@@ -284,6 +285,7 @@ class Call:
         steps = tuple(state.steps)
         blocked = status == "blocked"
         made = state.structured if not blocked else None
+        of_object = made.warnings if made is not None else ()
         result = AgentResult(
             run_id=state.scope.run_id,
             status=status,
@@ -301,10 +303,8 @@ class Call:
             messages=() if blocked else tuple(state.messages.copied("response")),
             object=made.object if made is not None else None,
             used_fallback=made is not None and made.used_fallback,
-            warnings=(
-                *(made.warnings if made is not None else ()),
-                *[warning for step in steps for warning in step.warnings],
-            ),
+            unsaved=state.scope.resources.get(UNSAVED),
+            warnings=(*of_object, *[warning for step in steps for warning in step.warnings]),
             error=error,
             abort_reason=self.abort_reason if status == "aborted" else None,
             suspended=state.suspended if status == "suspended" else (),

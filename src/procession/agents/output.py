@@ -14,6 +14,7 @@ from procession.messages.message import Message
 from procession.messages.parts import FilePart, SourcePart
 from procession.messages.usage import NO_USAGE, Usage
 from procession.messages.value import Value
+from procession.processors.memory.unsaved import Unsaved
 from procession.processors.violation import GuardReport, Violation
 
 __all__ = ["AgentResult", "AgentStatus", "AgentStep", "ModelResponse", "TurnResult"]
@@ -141,6 +142,8 @@ class AgentResult(Value, Generic[Out], kw_only=True):
     """Why the run was aborted, as far as it was said."""
     suspended: Sequence[SuspendedCall] = ()
     """The tool calls that a suspended run waits for."""
+    unsaved: Unsaved | None = None
+    """That memory could not save the turn, and whether it waits until the store is back; ``None`` where all is well."""
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

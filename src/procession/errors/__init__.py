@@ -31,7 +31,8 @@ Every exception that Procession raises, one tree:
         ├── RunAlreadyClaimed            somebody else resumes the run, or has brought it to its end
         ├── GraphChanged                 the workflow is no longer the one that the run was begun with
         ├── StoreError                   a store cannot be used
-        │   └── UnreadableRun            what it has of one run cannot be read
+        │   ├── UnreadableRun            what it has of one run cannot be read
+        │   └── UnreadableThread         it could not say what was said in a thread
         ├── StructuredOutputError        an answer is not what the schema asks for
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
@@ -83,6 +84,7 @@ from procession.errors.runs import (
     ThreadBusy,
     TripwireError,
     UnreadableRun,
+    UnreadableThread,
 )
 
 __all__ = [
@@ -122,5 +124,6 @@ __all__ = [
     "ToolDefinitionError",
     "TripwireError",
     "UnreadableRun",
+    "UnreadableThread",
     "WorkflowDefinitionError",
 ]

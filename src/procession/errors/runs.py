@@ -31,6 +31,7 @@ __all__ = [
     "ThreadBusy",
     "TripwireError",
     "UnreadableRun",
+    "UnreadableThread",
 ]
 
 
@@ -215,6 +216,14 @@ class UnreadableRun(StoreError):
     """
 
     code: ClassVar[str] = "unreadable-run"
+
+
+class UnreadableThread(StoreError):
+    """
+    A store could not say what was said in a thread; what it failed with is the ``__cause__``.
+    """
+
+    code: ClassVar[str] = "unreadable-thread"
 
 
 class StructuredOutputError(RunError):

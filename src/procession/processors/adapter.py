@@ -13,7 +13,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import anyio.to_thread
 
-from procession.errors import DefinitionError, MessageError, ProcessorDefinitionError, ProcessorError
+from procession.errors import (
+    DefinitionError,
+    MessageError,
+    ProcessorDefinitionError,
+    ProcessorError,
+    UnreadableThread,
+)
 from procession.messages.chunks import TripwireInfo
 from procession.processors.apply import apply_result
 from procession.processors.check_only import checked_call
@@ -267,7 +273,8 @@ class HookCaller:
         if isinstance(error, TimeoutError) and self.timeout is not None:
             return f"took longer than {self.timeout:g} s"
         # Our own about what a hook returned or asked for name fields, types and ids.
-        return str(error) if isinstance(error, (MessageError, DefinitionError)) else type(error).__name__
+        ours = isinstance(error, (MessageError, DefinitionError, UnreadableThread))
+        return str(error) if ours else type(error).__name__
 
     def skipped(self, ctx: HookContext[Any], error: BaseException) -> None:
         """

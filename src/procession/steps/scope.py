@@ -256,13 +256,18 @@ class RequestScope:
         self._spent.append(usage)
         self.guard_usage = self.guard_usage + guards
 
-    def mark_step(self, mark: StepMark) -> None:
+    def mark_step(self, mark: StepMark, *, stays: bool = False) -> None:
         """
         Let *mark* wait for the step in hand: the loop tells it once that is accepted, or dropped (D33).
+
+        One that *stays* is told of each step that is accepted before the last one.
         """
         if self.step_marks is None:
             self.step_marks = StepMarks()
-        self.step_marks.add(mark)
+        if stays:
+            self.step_marks.stay(mark)
+        else:
+            self.step_marks.add(mark)
 
     async def settle(self) -> None:
         """

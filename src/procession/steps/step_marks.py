@@ -48,12 +48,14 @@ class StepMark(Protocol):
 
 class StepMarks:
     """
-    The marks of the step in hand, or of the last one, which stands once the turn does.
+    The marks of the step in hand, or of the last one, which stands once the turn does; and those that are told of every
+    step but the last.
     """
 
-    __slots__ = ("_last", "_waiting")
+    __slots__ = ("_last", "_staying", "_waiting")
 
     def __init__(self) -> None:
+        self._staying: list[StepMark] = []
         self._waiting: list[StepMark] = []
         self._last: StepAnswer | None = None
 
@@ -62,6 +64,12 @@ class StepMarks:
         Let *mark* wait for the step in hand.
         """
         self._waiting.append(mark)
+
+    def stay(self, mark: StepMark) -> None:
+        """
+        Let *mark* be told of each step that is accepted before the last: what becomes of that one the turn decides.
+        """
+        self._staying.append(mark)
 
     def hold(self, answer: StepAnswer) -> None:
         """
@@ -73,12 +81,16 @@ class StepMarks:
         """
         Tell all who wait that *answer* stands, or the one that was held.
         """
+        staying = tuple(self._staying) if answer is not None else ()
         answer = answer or self._last
         waiting, self._waiting, self._last = self._waiting, [], None
         try:
-            while answer is not None and waiting:
-                await waiting[0].accept(answer)
-                del waiting[0]
+            if answer is not None:
+                while waiting:
+                    await waiting[0].accept(answer)
+                    del waiting[0]
+                for mark in staying:
+                    await mark.accept(answer)
         finally:
             for mark in waiting:
                 mark.drop()

@@ -5,7 +5,7 @@ MemoryInputFilter: what a client sends again of a conversation stands there once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from procession.messages.combine import recalled
 from procession.messages.message import Message
@@ -13,6 +13,7 @@ from procession.messages.message_list import MessageList
 from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
 from procession.processors.contexts import InputContext
 from procession.processors.memory.use import MemoryUse, use_of
+from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.storage.threads import MessageRef, ThreadStore
 
@@ -37,11 +38,19 @@ class MemoryInputFilter(Processor):
     description = "Leaves out of the input what the thread has already."
     timeout = 30.0
 
-    def __init__(self, storage: ThreadStore, *, dedupe_resent: bool = False, id: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: ThreadStore,
+        *,
+        dedupe_resent: bool = False,
+        on_error: Literal["stop", "skip"] = "stop",
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id)
         self.storage = storage
         self.dedupe_resent = dedupe_resent
         """Whether messages that come with new ids are compared by what they say."""
+        self.on_error = one_of("MemoryInputFilter", "on_error", on_error, ("stop", "skip"))
 
     async def process_input(self, ctx: InputContext) -> None:
         """

@@ -5,14 +5,15 @@ Memory: what an agent remembers, as settings; the processors that do it are made
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from procession.messages.message import Message
 from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.history_limit import LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
 from procession.processors.memory.message_history import MessageHistory
-from procession.processors.memory.turn_mark import PersistOnTripwire
+from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
@@ -52,6 +53,9 @@ class Memory:
         read_only: bool = False,
         persist_on_tripwire: PersistOnTripwire = "none",
         dedupe_resent: bool = False,
+        save_per_step: bool = False,
+        on_save_error: OnSaveError = "report",
+        on_error: Literal["stop", "skip"] = "stop",
     ) -> None:
         """
         Remember in *storage* (by default in memory, which forgets with the process).
@@ -67,11 +71,14 @@ class Memory:
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         last = self.last_messages
         self._by_id = _by_id(
-            MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent),
+            MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent, on_error=on_error),
             MessageHistory(
                 self.storage,
                 last_messages=last.max_messages if last is not None else None,
                 persist_on_tripwire=persist_on_tripwire,
+                save_per_step=save_per_step,
+                on_save_error=on_save_error,
+                on_error=on_error,
             ),
         )
 
@@ -124,6 +131,12 @@ class Memory:
         Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
         """
         return await self.storage.update_thread(thread, resource, title=title, metadata=metadata)
+
+    async def flush(self) -> int:
+        """
+        Save the turns that the store could not take when they ended, and return how many still wait.
+        """
+        return await outbox_of(self.storage).flush(self.storage)
 
     def use(
         self, thread: str | Mapping[str, Any] | ThreadGiven, resource: str, options: Mapping[str, Any] | None = None

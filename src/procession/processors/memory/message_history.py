@@ -6,18 +6,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Literal
 
+from procession.errors import UnreadableThread
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import InputContext, OutputResultContext
-from procession.processors.memory.turn_mark import PersistOnTripwire, TurnMark, turn_notes
+from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire, TurnMark
 from procession.processors.memory.use import MemoryUse, use_of
+from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.steps.scope import RequestScope
 from procession.storage.threads import ThreadStore
 
 __all__ = ["MessageHistory"]
 
+_NAME = "MessageHistory"
 _TICK = timedelta(microseconds=1)
 
 
@@ -26,7 +31,13 @@ class MessageHistory(Processor):
     Recalls the last messages of the thread on the way in, and marks the turn to be saved on the way out.
 
     Nothing is saved by the processor itself: the loop commits once the outcome is known, so a guard that stands behind
-    this processor still keeps a rejected turn out of the store (D34).
+    this processor still keeps a rejected turn out of the store (D34).  With *save_per_step* each step is saved once it is
+    accepted and another one follows.
+
+    A store that does not take a turn takes no answer from the user: the result says so in ``unsaved``, the turn waits in
+    this process, and is saved before the next read or save of that store, and in the background of an open runtime.  With
+    *on_save_error* ``raise`` the call fails instead.  A store that cannot be read stops the run, unless *on_error* is
+    ``skip``: then nothing is recalled.
     """
 
     id = "message-history"
@@ -39,13 +50,33 @@ class MessageHistory(Processor):
         *,
         last_messages: int | None = 10,
         persist_on_tripwire: PersistOnTripwire = "none",
+        save_per_step: bool = False,
+        on_save_error: OnSaveError = "report",
+        on_error: Literal["stop", "skip"] = "stop",
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
         self.storage = storage
         self.last_messages = last_messages
         """How many messages are recalled; ``None`` for all."""
-        self.persist_on_tripwire: PersistOnTripwire = persist_on_tripwire
+        self.persist_on_tripwire: PersistOnTripwire = one_of(
+            _NAME, "persist_on_tripwire", persist_on_tripwire, ("none", "input", "accepted_steps")
+        )
+        self.save_per_step = save_per_step
+        self.on_save_error: OnSaveError = one_of(_NAME, "on_save_error", on_save_error, ("report", "raise"))
+        self.on_error = one_of(_NAME, "on_error", on_error, ("stop", "skip"))
+
+    def begin_request(self, scope: RequestScope) -> None:
+        """
+        Have each accepted step saved, where that is asked for: also in a run that goes on.
+        """
+        use = use_of(scope)
+        if use is None or not _keeps(use) or not use.override("save_per_step", self.save_per_step):
+            return
+        mark = self._mark(scope, use, scope.resources["messages"])
+        if not mark.keeps_steps:
+            mark.keeps_steps = True
+            scope.mark_step(mark, stays=True)
 
     async def process_input(self, ctx: InputContext) -> None:
         """
@@ -54,13 +85,11 @@ class MessageHistory(Processor):
         use = use_of(ctx.scope)
         if use is None or not use.enabled:
             return
-        wanted = use.last_messages if use.last_messages is not None else self.last_messages
-        last = None if wanted == "all" else wanted
-        recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
-        ctx.message_list.add([message for message in recalled if message.role != "system"], "memory")
+        recalled = [message for message in await self._recall(use) if message.role != "system"]
         if recalled:
+            ctx.message_list.add(recalled, "memory")
             _put_behind(ctx.message_list, recalled)
-        if not use.read_only and self.persist_on_tripwire != "none":
+        if _keeps(use) and self.persist_on_tripwire != "none":
             self._mark(ctx.scope, use, ctx.message_list)
 
     async def process_output_result(self, ctx: OutputResultContext) -> None:
@@ -68,7 +97,7 @@ class MessageHistory(Processor):
         Mark the turn to be saved.
         """
         use = use_of(ctx.scope)
-        if use is not None and use.enabled and not use.read_only:
+        if use is not None and _keeps(use):
             self._mark(ctx.scope, use, ctx.message_list).complete = True
 
     def keep(self, scope: RequestScope, messages: MessageList) -> None:
@@ -76,19 +105,51 @@ class MessageHistory(Processor):
         Mark the turn to be saved as it stands, for a run that is suspended.
         """
         use = use_of(scope)
-        if use is not None and use.enabled and not use.read_only:
+        if use is not None and _keeps(use):
             self._mark(scope, use, messages)
+
+    async def _recall(self, use: MemoryUse) -> list[Message]:
+        """
+        Return the last messages of the thread, those included that the store has yet to take.
+        """
+        wanted = use.last_messages if use.last_messages is not None else self.last_messages
+        last = None if wanted == "all" else wanted
+        outbox = outbox_of(self.storage)
+        if outbox:
+            await outbox.flush(self.storage)
+        try:
+            recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
+        except Exception as error:
+            raise UnreadableThread(
+                f"{type(self.storage).__name__} could not give back the thread: {type(error).__name__}",
+                hint='is the store there?  on_error="skip" answers without what was said before',
+            ) from error
+        if outbox and (waiting := outbox.of(use.thread_id, use.resource_id)):
+            known = {message.id: message for message in (*recalled, *waiting)}
+            recalled = sorted(known.values(), key=lambda message: message.created_at)
+            recalled = recalled if last is None else recalled[-last:]
+        return recalled
 
     def _mark(self, scope: RequestScope, use: MemoryUse, messages: MessageList) -> TurnMark:
         key = ("turn-mark", id(self.storage))  # two histories of one store save a turn once
         mark = scope.resources.get(key)
         if not isinstance(mark, TurnMark):
             mark = scope.resources[key] = TurnMark(
-                self.id, self.storage, use, self.persist_on_tripwire, turn_notes(scope, self.storage)
+                self.id,
+                self.storage,
+                scope,
+                use,
+                policy=self.persist_on_tripwire,
+                on_save_error=self.on_save_error,
+                within=self.timeout,
             )
             scope.marks.append(mark)
         mark.messages = scope.resources.get("messages", messages)
         return mark
+
+
+def _keeps(use: MemoryUse) -> bool:
+    return use.enabled and not use.read_only
 
 
 def _put_behind(messages: MessageList, recalled: Sequence[Message]) -> None:

@@ -1,0 +1,202 @@
+"""
+Outbox: the turns that one store could not take, until it is back.
+
+They wait in this process, in order, and within bounds.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+
+from procession.errors import MessageError, StoreError
+from procession.messages.message import Message
+from procession.messages.serial import to_data
+from procession.messages.value import Value
+from procession.steps.scope import Background
+from procession.storage.threads import ThreadStore
+
+__all__ = ["Outbox", "TurnToSave", "outbox_of"]
+
+MAX_TURNS = 1000
+MAX_BYTES = 64_000_000
+FIRST_PAUSE = 0.5
+"""Seconds until a store that failed is tried again in the background; each pause is twice as long as the one before."""
+LONGEST_PAUSE = 60.0
+_PATIENCE = 10.0
+"""Seconds that a read or a save waits for what has to be saved before it."""
+_TRIES = 3
+"""How many turns may fail before the store is left alone: one that cannot be saved is not to hold up all others."""
+
+
+class TurnToSave(Value, kw_only=True):
+    """
+    What of a turn goes to the store, in one step.
+    """
+
+    thread_id: str
+    resource_id: str
+    messages: Sequence[Message]
+    title: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    indexes: Sequence[str] = ()
+
+    async def save(self, store: ThreadStore, within: float | None) -> None:
+        """
+        Save it, or raise what the store raises; ``TimeoutError`` where that takes longer than so many seconds.
+        """
+        with anyio.fail_after(within):
+            await store.save(
+                self.thread_id,
+                self.resource_id,
+                self.messages,
+                title=self.title,
+                metadata=self.metadata,
+                indexes=self.indexes,
+            )
+
+    @property
+    def size(self) -> int:
+        """
+        About how many bytes it takes.
+        """
+        return sum(len(json.dumps(to_data(message), default=str)) for message in self.messages)
+
+
+class Outbox:
+    """
+    The turns that wait for one store, the oldest first.
+    """
+
+    def __init__(self, *, max_turns: int = MAX_TURNS, max_bytes: int = MAX_BYTES, pause: float = FIRST_PAUSE) -> None:
+        self.max_turns = max_turns
+        self.max_bytes = max_bytes
+        self.pause = pause
+        self._waiting: deque[tuple[TurnToSave, int]] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()  # the calls of several event loops may share a store
+        self._retrying = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def of(self, thread_id: str, resource_id: str) -> list[Message]:
+        """
+        Return the messages of a thread that wait, oldest first; the latest of each id.
+        """
+        found: dict[str, Message] = {}
+        for turn, _ in list(self._waiting):
+            if (turn.thread_id, turn.resource_id) == (thread_id, resource_id):
+                found.update((message.id, message) for message in turn.messages)
+        return list(found.values())
+
+    async def save(self, store: ThreadStore, turn: TurnToSave, within: float | None) -> None:
+        """
+        Save *turn* behind those that wait; raises what the store raises.
+        """
+        if self._waiting:
+            await self.flush(store)
+            if any(waiting.thread_id == turn.thread_id for waiting, _ in list(self._waiting)):
+                raise StoreError(f"{type(store).__name__} has yet to take an earlier turn of the thread")
+        await turn.save(store, within)
+
+    def hold(self, turn: TurnToSave) -> bool:
+        """
+        Let *turn* wait; ``False`` where there is no room for it.
+        """
+        try:
+            size = turn.size
+        except (MessageError, TypeError, ValueError, RecursionError):  # no store could take it
+            return False
+        if len(self._waiting) >= self.max_turns or self._bytes + size > self.max_bytes:
+            return False
+        self._waiting.append((turn, size))
+        self._bytes += size
+        return True
+
+    async def flush(self, store: ThreadStore) -> int:
+        """
+        Save what waits, in order, and return how many turns still do.
+        """
+        if self._waiting:
+            with anyio.move_on_after(_PATIENCE):
+                async with self._alone():
+                    await self._flush(store)
+        return len(self._waiting)
+
+    async def _flush(self, store: ThreadStore) -> None:
+        stuck: set[str] = set()
+        for entry in list(self._waiting):
+            turn, _ = entry
+            if turn.thread_id in stuck:
+                continue
+            try:
+                await turn.save(store, _PATIENCE)
+            except MessageError as error:  # somebody else has the thread by now: it never goes there
+                self._remove(entry)
+                _log("a turn that waited was refused, and is lost", turns=1, error=type(error).__name__)
+            except Exception:
+                stuck.add(turn.thread_id)
+                if len(stuck) == _TRIES:
+                    return
+            else:
+                self._remove(entry)
+
+    def _remove(self, entry: tuple[TurnToSave, int]) -> None:
+        self._waiting.remove(entry)
+        self._bytes -= entry[1]
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncGenerator[None, None]:
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - an event is one event loop's, the lock is all loops'
+            await anyio.sleep(0.005)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def keep_trying(self, store: ThreadStore, background: Background | None) -> None:
+        """
+        Save what waits in the *background* of an open runtime, with growing pauses, until all is saved.
+        """
+        if background is not None and not self._retrying:
+            self._retrying = background.start(self._try_on, store)
+
+    async def _try_on(self, store: ThreadStore) -> None:
+        pause = self.pause
+        try:
+            while self._waiting:
+                await anyio.sleep(pause)
+                await self.flush(store)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        except anyio.get_cancelled_exc_class():
+            _log("the runtime closed before its turns were saved", turns=len(self._waiting))
+            raise
+        finally:
+            self._retrying = False
+
+
+_OUTBOXES: WeakKeyDictionary[Any, Outbox] = WeakKeyDictionary()
+
+
+def outbox_of(store: ThreadStore) -> Outbox:
+    """
+    Return the outbox of *store*, which all that use the same object share.
+    """
+    found = _OUTBOXES.get(store)
+    if found is None:
+        found = _OUTBOXES.setdefault(store, Outbox())
+    return found
+
+
+def _log(event: str, **fields: Any) -> None:
+    import structlog
+
+    structlog.get_logger("procession").warning(event, **fields)
