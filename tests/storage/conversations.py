@@ -10,16 +10,19 @@ from typing import Any, Protocol
 
 import pytest
 from tests.storage import postgres_stores
+from tests.storage.journals import Clock
+from tests.storage.other_process import in_turns
 
 from procession.messages.message import Message
 from procession.storage.index_queue import IndexQueue
 from procession.storage.memory import InMemoryStore
 from procession.storage.notes import NoteStore
+from procession.storage.sqlite.store import SQLiteStore
 from procession.storage.threads import MessageRef, Passage, ThreadStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-KINDS: list[Any] = ["memory", pytest.param("postgres", marks=pytest.mark.service)]
+KINDS: list[Any] = ["memory", "sqlite", "two-processes", pytest.param("postgres", marks=pytest.mark.service)]
 """The stores that must pass; one that needs a server is ``pytest.param(..., marks=pytest.mark.service)``."""
 
 
@@ -28,15 +31,18 @@ class Conversations(ThreadStore, NoteStore, IndexQueue, Protocol):
 
 
 @asynccontextmanager
-async def made(
-    kind: str, folder: Path, clock: Callable[[], float], fixture: Callable[[str], Any]
-) -> AsyncGenerator[Conversations]:
+async def made(kind: str, folder: Path, clock: Clock, fixture: Callable[[str], Any]) -> AsyncGenerator[Conversations]:
     """Yield an empty store of *kind*; *fixture* returns what has to be started for it."""
+    if kind == "memory":
+        yield InMemoryStore(clock=clock)
+        return
     if kind == "postgres":
         async with postgres_stores.made(fixture("postgres_server"), clock=clock) as store:
             yield store
         return
-    yield InMemoryStore(clock=clock)
+    path = str(folder / "memory.db")
+    async with SQLiteStore(path, clock=clock) as file:
+        yield file if kind == "sqlite" else in_turns(file, fixture("other_process"), path, clock)
 
 
 def said(text: str, minute: float = 0, *, id: str | None = None) -> Message:

@@ -1,7 +1,7 @@
 """
-A process that does on a SQLite journal what it is told, line by line, and says what came of it.
+A process that does on a store in a SQLite file what it is told, line by line, and says what came of it.
 
-Each line is a pickle in hex: the path, the time, the method, its arguments.  For tests only.
+Each line is a pickle in hex: the store's class, the path, the time, the method, its arguments.  For tests only.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from tests.storage.journals import Clock
 
-from procession.storage.base import JournalStore
 from procession.storage.sqlite.journal import SQLiteJournal
+from procession.storage.sqlite.store import SQLiteStore
+
+Store = TypeVar("Store", SQLiteJournal, SQLiteStore)
 
 
 class OtherProcess:
@@ -49,7 +51,7 @@ class OtherProcess:
 class InTurns:
     """A store whose calls are done by this process and another one in turns, on one file."""
 
-    def __init__(self, here: SQLiteJournal, there: OtherProcess, path: str, clock: Clock) -> None:
+    def __init__(self, here: SQLiteJournal | SQLiteStore, there: OtherProcess, path: str, clock: Clock) -> None:
         self._here = here
         self._there = there
         self._path = path
@@ -65,7 +67,7 @@ class InTurns:
             self._calls += 1
             if self._calls % 2:
                 return await getattr(self._here, name)(*args, **kwargs)
-            return self._there.call(self._path, self._clock.now, name, args, kwargs)
+            return self._there.call(type(self._here), self._path, self._clock.now, name, args, kwargs)
 
         return method
 
@@ -73,14 +75,14 @@ class InTurns:
 async def serve() -> None:
     """Do what the lines say."""
     clock = Clock()
-    opened = ""
-    store: SQLiteJournal | None = None
+    opened: tuple[Any, str] | None = None
+    store: SQLiteJournal | SQLiteStore | None = None
     for line in sys.stdin:
-        path, clock.now, name, args, kwargs = pickle.loads(bytes.fromhex(line))
-        if store is None or path != opened:
+        kind, path, clock.now, name, args, kwargs = pickle.loads(bytes.fromhex(line))
+        if store is None or (kind, path) != opened:
             if store is not None:
                 await store.aclose()
-            store, opened = SQLiteJournal(path, clock=clock), path
+            store, opened = kind(path, clock=clock), (kind, path)
         try:
             answer: Any = (await getattr(store, name)(*args, **kwargs), None)
         except Exception as error:
@@ -91,7 +93,7 @@ async def serve() -> None:
         await store.aclose()
 
 
-def in_turns(here: SQLiteJournal, there: OtherProcess, path: str, clock: Clock) -> JournalStore:
+def in_turns(here: Store, there: OtherProcess, path: str, clock: Clock) -> Store:
     """Return a store of two processes."""
     made: Any = InTurns(here, there, path, clock)
     return made  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 from procession.errors import MessageError
@@ -345,6 +346,19 @@ class InMemoryStore(InMemoryVectors):
         Return the names of the indexes that anything was ever noted for.
         """
         return tuple(self._queues)
+
+    async def aclose(self) -> None:
+        """
+        Do nothing: what is kept lasts as long as the object.
+        """
+
+    async def __aenter__(self) -> InMemoryStore:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     def _note(self, index: str, ref: MessageRef) -> None:
         self._count += 1

@@ -17,7 +17,7 @@ from procession.errors import DefinitionError, StoreError
 from procession.storage.attachments import AttachmentSink
 from procession.storage.cipher import KEY_VARIABLE, Cipher
 
-__all__ = ["Records", "record_name"]
+__all__ = ["ELSEWHERE", "Records", "record_name"]
 
 LIMIT = 1_000_000
 """Bytes above which a record goes to the sink, unless told otherwise."""
@@ -26,6 +26,9 @@ _MARK = "procession:"
 _TEXT = "procession:text:"
 _SEALED = "procession:sealed:"
 _KEPT = "procession:kept:"
+ELSEWHERE = _KEPT
+"""What begins with it stands for a text that is kept elsewhere, which :meth:`Records.forget` deletes."""
+
 _OBJECT = b"procession record\n"
 _SEALED_OBJECT = b"procession sealed record\n"
 

@@ -136,13 +136,21 @@ class Commits:
         self._in_thread = 0
         """How many commits are still to be done in a thread for that."""
 
-    async def write(self, work: Callable[[sqlite3.Connection], Out], size: int = 0, *, is_one: bool = False) -> Out:
+    async def write(
+        self,
+        work: Callable[[sqlite3.Connection], Out],
+        size: int = 0,
+        *,
+        is_one: bool = False,
+        then: Callable[[Out], Awaitable[None]] | None = None,
+    ) -> Out:
         """
         Do *work*, which writes about *size* bytes, within a commit, and return what it returns, once that has ended.
 
         *is_one* says that it is one statement, which is a commit by itself.  Raises ``StoreError`` where it could not be
-        committed.  Who is cancelled waits for the end of the commit.
+        committed.  Who is cancelled waits for the end of the commit, and of what is to be done *then*, once it is made.
         """
+        interrupted: BaseException | None = None
         one = Write(work, size, is_one)
         if not (self._is_alone(size) and self._connection.commit_now((one,))):
             turn = self._turn()
@@ -152,11 +160,18 @@ class Commits:
                 interrupted = await self._lead(turn, gathering)
             else:
                 interrupted = await self._joined(gathering, one).until_ended()
-            if interrupted is not None:
-                raise interrupted
+        result: Out = one.result
+        if then is not None and one.failure is None:
+            try:
+                with anyio.CancelScope(shield=True):
+                    await then(result)
+            except Exception:
+                if interrupted is None:
+                    raise
+        if interrupted is not None:
+            raise interrupted
         if one.failure is not None:
             raise one.failure
-        result: Out = one.result
         return result
 
     def execute_now(self, statement: str, values: Sequence[Any], size: int) -> int | None:

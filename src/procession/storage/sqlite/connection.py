@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from procession.errors import StoreError
 from procession.storage.sqlite.in_thread import in_thread
-from procession.storage.sqlite.schema import prepare_tables
+from procession.storage.sqlite.schema import Family, prepare_tables
 
 if TYPE_CHECKING:
     import sqlite3
@@ -79,11 +79,18 @@ class Connection:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, synchronous: Synchronous = "normal", tables: Sequence[str] = ()
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Synchronous = "normal",
+        tables: Sequence[str] = (),
+        families: Sequence[Family] = (),
     ) -> None:
         self.path = os.fspath(path)
         self._tables = tables
         """Statements that make further tables where there are none."""
+        self._families = families
+        """Further tables that have versions of their own."""
         self.synchronous: Synchronous = synchronous
         self._lock = threading.Lock()
         self._open: sqlite3.Connection | None = None
@@ -181,7 +188,7 @@ class Connection:
             try:
                 with _patience(self._opened(), PATIENCE) as made:
                     return work(made)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeError, OverflowError) as error:  # what no file can hold is in none, either
                 raise self._unusable(error) from error
 
     def _transact(self, made: sqlite3.Connection, writes: Sequence[Write]) -> None:
@@ -239,7 +246,7 @@ class Connection:
             made.execute(f"PRAGMA synchronous = {self.synchronous}")
             made.execute("PRAGMA secure_delete = ON")
             made.execute("PRAGMA wal_autocheckpoint = 0")
-            prepare_tables(made, self.path, self._tables)
+            prepare_tables(made, self.path, self._tables, self._families)
             made.execute("PRAGMA busy_timeout = 0")
         except BaseException:
             made.close()

@@ -1,5 +1,8 @@
 """
 The tables of a file: their version, and how a file of an earlier one becomes one of this.
+
+Runs have the version that the file has as a whole; every other family of tables has its own, and stands only in files
+that it is used in.
 """
 
 from __future__ import annotations
@@ -8,16 +11,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from procession.errors import StoreError
+from procession.messages.value import Value
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["VERSION", "prepare_tables"]
+__all__ = ["VERSION", "Family", "prepare_tables"]
 
 VERSION = 3
 """The version of the tables that this code reads and writes."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS procession_schema (version INTEGER NOT NULL)"
+_FAMILIES = "CREATE TABLE IF NOT EXISTS procession_families (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
 # The content comes last in its row: what comes before is read without it.  A process of an earlier version that still
 # has the file open writes words for an end that are none of these, and is refused.
@@ -82,12 +87,33 @@ _CHANGES = {1: _FROM_1, 2: _FROM_2}
 """What makes a file of an earlier version into one of this, by its version."""
 
 
-def prepare_tables(made: sqlite3.Connection, path: str, more: Sequence[str] = ()) -> None:
+class Family(Value, kw_only=True):
+    """
+    Tables that belong together, and have a version together.
+    """
+
+    name: str
+    tables: Sequence[str]
+    """The statements that make them, as they are now, where there are none."""
+    upgrades: Sequence[Sequence[str]] = ()
+    """The statements that make those of version 1 into those of 2, those of 2 into those of 3, and so on."""
+
+    @property
+    def version(self) -> int:
+        """
+        The version that *tables* make.
+        """
+        return 1 + len(self.upgrades)
+
+
+def prepare_tables(
+    made: sqlite3.Connection, path: str, more: Sequence[str] = (), families: Sequence[Family] = ()
+) -> None:
     """
     Make the tables where there are none, or make those of an earlier version into these: all or nothing.
 
     *more* are statements for tables of a store of its own, which are there only in files that it uses: the version of a
-    file says nothing of them, so that they can be made in any.
+    file says nothing of them, so that they can be made in any.  The *families* have versions of their own.
 
     Raises ``StoreError`` for a file of a later version, which is left as it is.
     """
@@ -104,15 +130,35 @@ def prepare_tables(made: sqlite3.Connection, path: str, more: Sequence[str] = ()
                 made.execute(change)
             made.execute("UPDATE procession_schema SET version = ?", (VERSION,))
         elif found[0] != VERSION:
-            raise StoreError(
-                f"the store {path!r} was written by a newer version: its tables are of version {found[0]}, "
-                f"and this one knows {VERSION}",
-                hint="update procession, or use another file",
-            )
+            raise _newer(path, "its tables are", found[0], VERSION)
         for table in more:
             made.execute(table)
+        for family in families:
+            _prepare_family(made, path, family)
         made.execute("COMMIT")
     except BaseException:
         if made.in_transaction:
             made.execute("ROLLBACK")
         raise
+
+
+def _prepare_family(made: sqlite3.Connection, path: str, family: Family) -> None:
+    made.execute(_FAMILIES)
+    found = made.execute("SELECT version FROM procession_families WHERE name = ?", (family.name,)).fetchone()
+    if found is None:
+        changes = family.tables
+    elif found[0] in range(1, family.version + 1):
+        changes = [change for step in family.upgrades[found[0] - 1 :] for change in step]
+    else:
+        raise _newer(path, f"its tables of {family.name} are", found[0], family.version)
+    for change in changes:
+        made.execute(change)
+    if found is None or found[0] != family.version:
+        made.execute("INSERT OR REPLACE INTO procession_families VALUES (?, ?)", (family.name, family.version))
+
+
+def _newer(path: str, what: str, found: object, known: int) -> StoreError:
+    return StoreError(
+        f"the store {path!r} was written by a newer version: {what} of version {found}, and this one knows {known}",
+        hint="update procession, or use another file",
+    )
