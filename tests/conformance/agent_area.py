@@ -18,7 +18,7 @@ from tests.conformance.notation import as_json, error_of, message_text, result_o
 from tests.conformance.ops import our_settings, tool_choice
 from tests.conformance.pipelines import build_pipeline
 from tests.conformance.processors import build_processor, prepare_step
-from tests.conformance.scenario import Json, Unknown, listing, mapping, named
+from tests.conformance.scenario import Json, Unknown, is_object, listing, mapping, named
 from tests.conformance.trace import Recorder
 
 from procession.agents.agent import Agent
@@ -260,7 +260,11 @@ def memory_options(options: Mapping[str, Json]) -> dict[str, Any]:
     """
     Return memory options under our names.
     """
-    return {named("memory option", MEMORY_OPTIONS, name): value for name, value in options.items()}
+    given = {named("memory option", MEMORY_OPTIONS, name): value for name, value in options.items()}
+    if is_object(working := given.get("working_memory")):
+        settings = {name: value for name, value in working.items() if name != "enabled"}
+        given["working_memory"] = settings if working.get("enabled", True) else False
+    return given
 
 
 async def _awaited(stream: Any) -> Json:

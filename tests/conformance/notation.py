@@ -5,6 +5,7 @@ The text notation of the traces, written from our values: messages, prompts, chu
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
@@ -39,6 +40,14 @@ SETTINGS: Mapping[str, str] = {
     "frequency_penalty": "frequencyPenalty",
 }
 """Our names of model settings, and the traces'."""
+
+
+WORKING_MEMORY = re.compile(
+    r"<working_memory_template>\n(.*)\n</working_memory_template>\s*"
+    r"<working_memory_data>\n(.*)\n</working_memory_data>",
+    re.DOTALL,
+)
+"""What of the instructions on a working memory the traces tell: its template, and what it holds."""
 
 
 def dumps(value: Any) -> str:
@@ -153,6 +162,8 @@ def prompt_text(entry: PromptMessage) -> str:
     Write one entry of a prompt.
     """
     if entry.role == "system":
+        if shown := WORKING_MEMORY.search(entry.text):
+            return f"system: <working-memory instructions>(template={dumps(shown[1])}, data={dumps(shown[2])})"
         return f"system: {dumps(entry.text)}"
     parts: list[str] = []
     for part in entry.content:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["log_callback_error", "log_once", "log_skipped"]
+__all__ = ["log_callback_error", "log_not_written", "log_once", "log_overwritten", "log_skipped"]
 
 _said: set[tuple[str, str]] = set()
 
@@ -38,3 +38,17 @@ def log_once(processor_id: str, message: str, **where: Any) -> None:
     if (processor_id, message) not in _said:
         _said.add((processor_id, message))
         _logger().warning(message, processor_id=processor_id, **where)
+
+
+def log_not_written(what: str, error: BaseException) -> None:
+    """
+    Say that something that a memory was to keep could not be written; neither it nor the error's words are told.
+    """
+    _logger().warning(f"{what} was not written", error=type(error).__name__)
+
+
+def log_overwritten(what: str, fields: int) -> None:
+    """
+    Say that two have changed so many *fields* at the same time, and that the later one's values stand.
+    """
+    _logger().warning(f"fields of {what} were changed by two at once", fields=fields)

@@ -24,6 +24,7 @@ _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
     "last_messages": lambda name, value: history_limit(value),
     "read_only": _flag,
     "save_per_step": _flag,
+    "working_memory": _flag,
 }
 """By the name of ``Memory``'s option, in the order of the alphabet: returns what is kept of the value, or raises."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from procession.errors import DefinitionError
 from procession.messages.message import Message
 from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.history_limit import LastMessages, history_limit
@@ -15,6 +16,8 @@ from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
+from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
+from procession.processors.memory.working_memory_settings import WorkingMemorySettings
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.memory_store import InMemoryStore
@@ -51,6 +54,7 @@ class Memory:
         *,
         last_messages: LastMessages = 10,
         read_only: bool = False,
+        working_memory: bool | Mapping[str, Any] | WorkingMemorySettings = False,
         persist_on_tripwire: PersistOnTripwire = "none",
         dedupe_resent: bool = False,
         save_per_step: bool = False,
@@ -62,12 +66,16 @@ class Memory:
 
         *last_messages* is how many messages are recalled: ``None`` for all, ``False`` to recall and save nothing.
 
-        Raises ``InputError`` for a count that is none.
+        *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
+        ``WorkingMemorySettings``.
+
+        Raises ``InputError`` for a count that is none, ``ProcessorDefinitionError`` for settings that cannot be.
         """
         self.storage: ThreadStore = storage if storage is not None else InMemoryStore()
         self.last_messages = history_limit(last_messages)
         """How much is recalled; ``None`` where nothing is, and nothing saved."""
         self.read_only = read_only
+        self._working = working_memory_of(self.storage, working_memory)
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         last = self.last_messages
         self._by_id = _by_id(
@@ -80,6 +88,7 @@ class Memory:
                 on_save_error=on_save_error,
                 on_error=on_error,
             ),
+            self._working,
         )
 
     def input_processors(self) -> Sequence[Processor]:
@@ -138,6 +147,29 @@ class Memory:
         """
         return await outbox_of(self.storage).flush(self.storage)
 
+    async def working_memory(self, *, resource: str, thread: str | None = None) -> Any:
+        """
+        Return what the model has written down of a resource, or of a thread where each has its own: Markdown, or with a
+        schema an object; ``None`` where nothing is.
+
+        Raises ``DefinitionError`` where there is no working memory, ``StoreError`` where the store fails.
+        """
+        return await self._written_down().content(resource, thread)
+
+    async def set_working_memory(self, content: Any, *, resource: str, thread: str | None = None) -> Any:
+        """
+        Write a whole *content* down in place of what is there, and return it as it stands.
+
+        What the model of a request that is under way writes is merged into it.  Raises ``InputError`` for a content that
+        does not fit, ``DefinitionError`` where there is no working memory, ``StoreError`` where the store fails.
+        """
+        return await self._written_down().write(content, resource, thread)
+
+    def _written_down(self) -> WorkingMemory:
+        if self._working is None:
+            raise DefinitionError("this memory has no working memory", hint="make it with Memory(working_memory=True)")
+        return self._working
+
     def use(
         self, thread: str | Mapping[str, Any] | ThreadGiven, resource: str, options: Mapping[str, Any] | None = None
     ) -> MemoryUse:
@@ -147,6 +179,8 @@ class Memory:
         Raises ``InputError`` for an option that does not exist, or that cannot be what it is.
         """
         overrides = checked_options(options)
+        if overrides.get("working_memory"):
+            self._written_down()
         last = overrides.get("last_messages", self.last_messages)
         given = thread_given(thread)
         return MemoryUse(

@@ -14,6 +14,7 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.signal import is_transient
 from procession.processors.hooks import Hook
+from procession.processors.memory.left_out import without_calls
 from procession.processors.memory.outbox import TurnToSave, outbox_of
 from procession.processors.memory.unsaved import Unsaved
 from procession.processors.memory.use import MemoryUse
@@ -38,23 +39,27 @@ class TurnNotes:
     What other processors of the memory want of the turn that is saved in one store.
     """
 
-    __slots__ = ("indexes", "then")
+    __slots__ = ("complete", "indexes", "left_out", "then")
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: set[str]) -> None:
         self.indexes: set[str] = set()
         """The indexes that its messages are noted for."""
         self.then: list[Callable[[], Any]] = []
         """What is called once the turn was saved."""
+        self.left_out = left_out
+        """The tools whose calls are not stored, in whatever store."""
+        self.complete = False
+        """Whether the turn came to its end."""
 
 
-def turn_notes(scope: RequestScope, storage: ThreadStore) -> TurnNotes:
+def turn_notes(scope: RequestScope, storage: object) -> TurnNotes:
     """
     Return what is wanted of this request's turn in *storage*; made when it is first asked for.
     """
     key = ("turn-notes", id(storage))
     found = scope.resources.get(key)
     if not isinstance(found, TurnNotes):
-        found = scope.resources[key] = TurnNotes()
+        found = scope.resources[key] = TurnNotes(scope.resources.setdefault("left-out", set()))
     return found
 
 
@@ -85,10 +90,19 @@ class TurnMark:
         self._within = within
         self._notes = turn_notes(scope, storage)
         self.messages: MessageList | None = None
-        self.complete = False
-        """Whether the turn came to its end."""
         self.keeps_steps = False
         """Whether each step is saved once it is accepted."""
+
+    @property
+    def complete(self) -> bool:
+        """
+        Whether the turn came to its end.
+        """
+        return self._notes.complete
+
+    @complete.setter
+    def complete(self, complete: bool) -> None:
+        self._notes.complete = complete
 
     async def commit(self, outcome: Outcome) -> None:
         """
@@ -145,6 +159,8 @@ class TurnMark:
 
     def _to_save(self, kept: list[Message]) -> TurnToSave | None:
         kept = [message for message in kept if message.role != "system" and message.parts and not is_transient(message)]
+        if self._notes.left_out:
+            kept = without_calls(kept, self._notes.left_out)
         if not kept:
             return None
         return TurnToSave(
