@@ -246,7 +246,10 @@ def _notes(
         yield "max_processor_retries=0: a processor that asks for another call after a failed one does not get it"
     if pipelines.takes_results and not agent.tools:
         yield "the agent has no tools: process_tool_result waits for tools of a call or of a step"
-    for owner in {id(owner): owner for found in listed.values() for owner in found}.values():
+    owners_of_notes = [owner for found in listed.values() for owner in found]
+    if memory is not None:
+        owners_of_notes += (*memory.input_processors(), *memory.output_processors())
+    for owner in {id(owner): owner for owner in owners_of_notes}.values():
         yield from getattr(owner, "notes", ())
     for tool in () if callable(agent.tools) else agent.tools.values():
         if tool.provider_tool is not None:

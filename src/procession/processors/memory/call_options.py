@@ -22,6 +22,7 @@ def _flag(name: str, value: Any) -> bool:
 _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
     "dedupe_resent": _flag,
     "last_messages": lambda name, value: history_limit(value),
+    "observational": _flag,
     "read_only": _flag,
     "save_per_step": _flag,
     "working_memory": _flag,

@@ -5,10 +5,11 @@ Memory: what an agent remembers, as settings; the processors that do it are made
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from procession.errors import DefinitionError
+from procession.errors import DefinitionError, InputError
 from procession.messages.message import Message
+from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.history_limit import LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
@@ -22,6 +23,11 @@ from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.threads import Thread, ThreadPage, ThreadStore
+
+if TYPE_CHECKING:
+    from procession.processors.memory.observation_settings import Observational
+    from procession.processors.memory.observational import ObservationalMemory
+    from procession.processors.memory.observations import Observation
 
 __all__ = ["Memory"]
 
@@ -60,16 +66,18 @@ class Memory:
         save_per_step: bool = False,
         on_save_error: OnSaveError = "report",
         on_error: Literal["stop", "skip"] = "stop",
+        observational: Observational = False,
     ) -> None:
         """
         Remember in *storage* (by default in memory, which forgets with the process).
 
-        *last_messages* is how many messages are recalled: ``None`` for all, ``False`` to recall and save nothing.
+        *last_messages* is how many messages are recalled: ``None`` for all, ``False`` to recall and save nothing.  With
+        *observational* a long thread is recalled as observations and its newest messages instead.
 
         *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
         ``WorkingMemorySettings``.
 
-        Raises ``InputError`` for a count that is none, ``ProcessorDefinitionError`` for settings that cannot be.
+        Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be.
         """
         self.storage: ThreadStore = storage if storage is not None else InMemoryStore()
         self.last_messages = history_limit(last_messages)
@@ -78,6 +86,7 @@ class Memory:
         self._working = working_memory_of(self.storage, working_memory)
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         last = self.last_messages
+        self._observational = self._observed_by(observational, on_error)
         self._by_id = _by_id(
             MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent, on_error=on_error),
             MessageHistory(
@@ -89,6 +98,7 @@ class Memory:
                 on_error=on_error,
             ),
             self._working,
+            self._observational,
         )
 
     def input_processors(self) -> Sequence[Processor]:
@@ -170,6 +180,56 @@ class Memory:
             raise DefinitionError("this memory has no working memory", hint="make it with Memory(working_memory=True)")
         return self._working
 
+    async def observations(self, thread: str, resource: str) -> list[Observation]:
+        """
+        Return what was observed of a thread, oldest first.
+
+        Raises ``DefinitionError`` where the memory does not observe.
+        """
+        return await self._observer().observations(thread, resource)
+
+    async def observe(self, thread: str, resource: str, *, model: LanguageModel | None = None) -> int:
+        """
+        Observe all of a thread now but its last turn, and return how many times the observer was asked.
+
+        Raises ``DefinitionError`` where the memory does not observe, or nothing says with which model, and what the model
+        raises; then all is as it was.
+        """
+        return await self._observer().observe(thread, resource, model=model)
+
+    async def forget_observations(self, thread: str, resource: str) -> bool:
+        """
+        Drop what was observed of a thread, such as after messages of it were deleted; it is observed anew.
+        """
+        return await self._observer().forget(thread, resource)
+
+    def _observer(self) -> ObservationalMemory:
+        if self._observational is None:
+            raise DefinitionError("the memory does not observe", hint="Memory(observational=True)")
+        return self._observational
+
+    def _observed_by(self, given: Any, on_error: Literal["stop", "skip"]) -> ObservationalMemory | None:
+        if given is False:
+            return None
+        from procession.processors.memory.observational import ObservationalMemory  # where somebody wants it
+
+        made = ObservationalMemory(self.storage, None if given is True else given, on_error=on_error)
+        if self.last_messages is None:
+            raise DefinitionError(
+                "observational memory is on, and last_messages=False saves nothing that could be observed",
+                hint="leave last_messages out",
+            )
+        return made
+
+    def _is_observed(self, overrides: Mapping[str, Any]) -> bool:
+        wanted: bool = overrides.get("observational", self._observational is not None)
+        if wanted and self._observational is None:
+            raise InputError(
+                "memory option observational is True, and the memory does not observe",
+                hint="Memory(observational=True)",
+            )
+        return wanted
+
     def use(
         self, thread: str | Mapping[str, Any] | ThreadGiven, resource: str, options: Mapping[str, Any] | None = None
     ) -> MemoryUse:
@@ -188,6 +248,7 @@ class Memory:
             resource_id=resource,
             last_messages=(last.max_messages or "all") if last is not None else None,
             enabled=last is not None,
+            observed=self._is_observed(overrides),
             read_only=overrides.get("read_only", self.read_only),
             overrides=overrides or None,
             title=given.title,

@@ -20,7 +20,7 @@ from procession.processors.processor import Processor
 from procession.steps.scope import RequestScope
 from procession.storage.threads import ThreadStore
 
-__all__ = ["MessageHistory"]
+__all__ = ["MessageHistory", "put_behind"]
 
 _NAME = "MessageHistory"
 _TICK = timedelta(microseconds=1)
@@ -80,15 +80,16 @@ class MessageHistory(Processor):
 
     async def process_input(self, ctx: InputContext) -> None:
         """
-        Put the thread's last messages before the input.
+        Put the thread's last messages before the input, unless observational memory recalls.
         """
         use = use_of(ctx.scope)
         if use is None or not use.enabled:
             return
-        recalled = [message for message in await self._recall(use) if message.role != "system"]
+        found = await self._recall(use) if not use.observed else []
+        recalled = [message for message in found if message.role != "system"]
         if recalled:
             ctx.message_list.add(recalled, "memory")
-            _put_behind(ctx.message_list, recalled)
+            put_behind(ctx.message_list, recalled)
         if _keeps(use) and self.persist_on_tripwire != "none":
             self._mark(ctx.scope, use, ctx.message_list)
 
@@ -152,7 +153,7 @@ def _keeps(use: MemoryUse) -> bool:
     return use.enabled and not use.read_only
 
 
-def _put_behind(messages: MessageList, recalled: Sequence[Message]) -> None:
+def put_behind(messages: MessageList, recalled: Sequence[Message]) -> None:
     """
     Let what is new in the input stand behind what was *recalled*, whatever the clock of whoever sent it says.
     """

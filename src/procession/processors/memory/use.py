@@ -25,6 +25,8 @@ class MemoryUse(Value, kw_only=True):
     """How many messages are recalled; ``None`` for the processor's own setting."""
     enabled: bool = True
     read_only: bool = False
+    observed: bool = False
+    """Whether observations, and the messages behind them, are recalled in place of the last messages."""
     overrides: Mapping[str, Any] | None = None
     """What the request says differently from the memory, by the name of ``Memory``'s option, checked by ``Memory.use``."""
     title: str | None = None
