@@ -11,8 +11,9 @@ from procession.errors import DefinitionError, InputError
 from procession.messages.message import Message
 from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
-from procession.processors.memory.history_limit import LastMessages, history_limit
+from procession.processors.memory.history_limit import HistoryLimit, LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
+from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
@@ -59,6 +60,7 @@ class Memory:
         storage: ThreadStore | None = None,
         *,
         last_messages: LastMessages = 10,
+        token_counter: Counter | None = None,
         read_only: bool = False,
         working_memory: bool | Mapping[str, Any] | WorkingMemorySettings = False,
         persist_on_tripwire: PersistOnTripwire = "none",
@@ -89,9 +91,13 @@ class Memory:
         self._observational = self._observed_by(observational, on_error)
         self._by_id = _by_id(
             MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent, on_error=on_error),
+            MemoryTokenLimiter(last.max_tokens, at_max_remove_tokens=last.at_max_remove_tokens, counter=token_counter)
+            if last is not None and last.max_tokens is not None
+            else None,
             MessageHistory(
                 self.storage,
                 last_messages=last.max_messages if last is not None else None,
+                max_tokens=last.max_tokens if last is not None else None,
                 persist_on_tripwire=persist_on_tripwire,
                 save_per_step=save_per_step,
                 on_save_error=on_save_error,
@@ -241,7 +247,12 @@ class Memory:
         overrides = checked_options(options)
         if overrides.get("working_memory"):
             self._written_down()
-        last = overrides.get("last_messages", self.last_messages)
+        last: HistoryLimit | None = overrides.get("last_messages", self.last_messages)
+        if last is not None and last.max_tokens is not None and "memory-token-limiter" not in self._by_id:
+            raise InputError(
+                "memory option last_messages has max_tokens, and this memory counts no tokens",
+                hint="Memory(last_messages=HistoryLimit(max_tokens=...)), which a call may say differently",
+            )
         given = thread_given(thread)
         return MemoryUse(
             thread_id=given.id,

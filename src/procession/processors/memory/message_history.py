@@ -12,6 +12,7 @@ from procession.errors import UnreadableThread
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import InputContext, OutputResultContext
+from procession.processors.memory.history_limit import HistoryLimit
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire, TurnMark
 from procession.processors.memory.use import MemoryUse, use_of
@@ -24,6 +25,9 @@ __all__ = ["MessageHistory", "put_behind"]
 
 _NAME = "MessageHistory"
 _TICK = timedelta(microseconds=1)
+_PAGE = 50
+_LETTERS = 10
+"""More than a token has on average: so that never fewer tokens are read than may be recalled."""
 
 
 class MessageHistory(Processor):
@@ -49,6 +53,7 @@ class MessageHistory(Processor):
         storage: ThreadStore,
         *,
         last_messages: int | None = 10,
+        max_tokens: float | None = None,
         persist_on_tripwire: PersistOnTripwire = "none",
         save_per_step: bool = False,
         on_save_error: OnSaveError = "report",
@@ -59,6 +64,8 @@ class MessageHistory(Processor):
         self.storage = storage
         self.last_messages = last_messages
         """How many messages are recalled; ``None`` for all."""
+        self.max_tokens = max_tokens
+        """For how many tokens messages are read where their number is not limited: a limiter behind it counts them."""
         self.persist_on_tripwire: PersistOnTripwire = one_of(
             _NAME, "persist_on_tripwire", persist_on_tripwire, ("none", "input", "accepted_steps")
         )
@@ -115,11 +122,16 @@ class MessageHistory(Processor):
         """
         wanted = use.last_messages if use.last_messages is not None else self.last_messages
         last = None if wanted == "all" else wanted
+        said: HistoryLimit | None = use.override("last_messages", None)
+        most = self.max_tokens if said is None else said.max_tokens
         outbox = outbox_of(self.storage)
         if outbox:
             await outbox.flush(self.storage)
         try:
-            recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
+            if last is None and most is not None:
+                recalled = await self._read_back(use, most)
+            else:
+                recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
         except Exception as error:
             raise UnreadableThread(
                 f"{type(self.storage).__name__} could not give back the thread: {type(error).__name__}",
@@ -130,6 +142,22 @@ class MessageHistory(Processor):
             recalled = sorted(known.values(), key=lambda message: message.created_at)
             recalled = recalled if last is None else recalled[-last:]
         return recalled
+
+    async def _read_back(self, use: MemoryUse, most: float) -> list[Message]:
+        """
+        Return the newest messages of the thread that have *most* tokens, or more: a long thread is not read whole.
+        """
+        found: list[Message] = []
+        before: str | None = None
+        left = most * _LETTERS
+        while left > 0:
+            page = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=_PAGE, before=before)
+            found[:0] = page
+            if len(page) < _PAGE:
+                break
+            before = page[0].id
+            left -= sum(len(message.text) for message in page)
+        return found
 
     def _mark(self, scope: RequestScope, use: MemoryUse, messages: MessageList) -> TurnMark:
         key = ("turn-mark", id(self.storage))  # two histories of one store save a turn once

@@ -22,11 +22,11 @@ from procession.processors.contexts import (
     OutputStreamContext,
 )
 from procession.processors.log import log_callback_error
+from procession.processors.memory_trim import MemoryCosts, OnMemoryTrim, trim_memory
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
 from procession.processors.prompt_budget import PromptCosts, PromptShares, fitting, newest_turn, shares_of
 from procession.processors.utility.answer_limit import AnswerLimit
-from procession.processors.utility.memory_trim import MemoryCosts, OnMemoryTrim, trim_memory
 from procession.processors.utility.user_text import cut_user_text
 from procession.processors.violation import OnViolation
 

@@ -13,7 +13,7 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart, ToolCallPart
 from procession.processors.memory.memory import Memory
-from procession.processors.utility.memory_trim import MemoryCosts, MemoryTrim, trim_memory
+from procession.processors.memory_trim import MemoryCosts, MemoryTrim, trim_memory
 from procession.processors.utility.token_limiter import TokenLimiter
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
