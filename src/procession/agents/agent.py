@@ -28,6 +28,7 @@ from procession.workflows.workflow import Workflow
 
 if TYPE_CHECKING:
     from procession.agents.explanation import Explanation
+    from procession.agents.forget import Forgotten
     from procession.agents.state import LoopState
     from procession.storage.base import JournalStore
 
@@ -227,6 +228,20 @@ class Agent(Resuming):
         from procession.agents.explain import explanation_for
 
         return await explanation_for(self, {"request_context": request_context, **options})
+
+    async def forget(self, *, resource: str, thread: str | None = None) -> Forgotten:
+        """
+        Delete all that is kept of a *resource*, or of one *thread* of it: conversations, notes, vectors, cached answers and
+        verdicts, and runs, also those of agents that are tools; returns how much of each that was, and what is left.
+
+        Calls that are under way save their turns when they end: they are told of in ``left``, and so are runs that
+        somebody holds, which are asked to end.  What it does again finds nothing, and is no error.
+
+        Raises ``InputError`` where nobody is named, and ``NotForgotten`` where a store failed, once all were asked.
+        """
+        from procession.agents.forget import forget
+
+        return await forget(self, resource, thread)
 
     def as_step(self) -> Step[Any, str]:
         """

@@ -32,7 +32,8 @@ Every exception that Procession raises, one tree:
         ├── GraphChanged                 the workflow is no longer the one that the run was begun with
         ├── StoreError                   a store cannot be used
         │   ├── UnreadableRun            what it has of one run cannot be read
-        │   └── UnreadableThread         it could not say what was said in a thread
+        │   ├── UnreadableThread         it could not say what was said in a thread
+        │   └── NotForgotten             not all that was to be deleted could be
         ├── StructuredOutputError        an answer is not what the schema asks for
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
         └── ModelError                   a model or its server failed
@@ -71,6 +72,7 @@ from procession.errors.runs import (
     ModelError,
     ModelErrorKind,
     NoArmMatched,
+    NotForgotten,
     ProcessorError,
     RunAlreadyClaimed,
     RunCancelled,
@@ -106,6 +108,7 @@ __all__ = [
     "ModelError",
     "ModelErrorKind",
     "NoArmMatched",
+    "NotForgotten",
     "ProcessionError",
     "ProcessorDefinitionError",
     "ProcessorError",

@@ -19,6 +19,7 @@ __all__ = [
     "ModelError",
     "ModelErrorKind",
     "NoArmMatched",
+    "NotForgotten",
     "ProcessorError",
     "RunAlreadyClaimed",
     "RunCancelled",
@@ -224,6 +225,23 @@ class UnreadableThread(StoreError):
     """
 
     code: ClassVar[str] = "unreadable-thread"
+
+
+class NotForgotten(StoreError):
+    """
+    Not all that was to be deleted could be: ``failed`` says what is left and why, ``deleted`` what is gone all the same.
+
+    What is gone stays gone: to do it again deletes the rest.
+    """
+
+    code: ClassVar[str] = "not-forgotten"
+
+    def __init__(self, failed: Sequence[str], deleted: Any) -> None:
+        super().__init__(
+            f"not all could be deleted: {'; '.join(failed)}", hint="do it again once the store can be used"
+        )
+        self.failed = tuple(failed)
+        self.deleted = deleted
 
 
 class StructuredOutputError(RunError):

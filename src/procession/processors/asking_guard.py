@@ -133,6 +133,12 @@ class AskingGuard(TextGuard):
             setattr(self, "process_output_stream", stream)  # noqa: B010
             setattr(self, "flush_output_stream", flush)  # noqa: B010
 
+    async def forget_owner(self, resource: str, thread: str | None) -> int:
+        """
+        Forget the verdicts that are kept for a resource, of whatever thread.
+        """
+        return await self._verdict_cache.forget(resource) if self._verdict_cache is not None else 0
+
     @property
     def asks_whom(self) -> str | None:
         """

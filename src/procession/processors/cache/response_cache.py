@@ -185,6 +185,21 @@ class ResponseCache(Processor):
         """
         return await self.cache.clear(scope_prefix(ANONYMOUS if scope is BY_RESOURCE else scope))
 
+    async def forget_owner(self, resource: str, thread: str | None) -> int:
+        """
+        Forget what is kept for a resource, of whatever thread: ``agent.forget`` asks every processor that has this method.
+        """
+        return await self.forget(resource)
+
+    @property
+    def forgets_not(self) -> tuple[str, ...]:
+        """
+        What ``forget_owner`` does not find: who was told what was kept for all is not known.
+        """
+        if self.scope is BY_RESOURCE:
+            return ()
+        return (f"answers of {self.id} with scope={self.scope!r} are shared, and stay until their time is over",)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """

@@ -59,10 +59,18 @@ class VerdictCache:
         self._ttl = ttl
         self._identity = digest_of(identity).hex()
 
+    async def forget(self, resource: str) -> int:
+        """
+        Forget what was said to a resource, and return how much that was; raises what the store raises.
+        """
+        return await self._store.clear(self._prefix(resource))
+
     def _key(self, text: str, scope: Any) -> str:
-        tenant = tenant_of(scope)
+        return self._prefix(tenant_of(scope)) + _digest(text)
+
+    def _prefix(self, tenant: str | None) -> str:
         whose = digest_of(f"resource:{tenant}" if tenant is not None else "anonymous").hex()
-        return f"verdict:{self._identity}:{whose}:{_digest(text)}"
+        return f"verdict:{self._identity}:{whose}:"
 
     async def get(self, text: str, scope: Any) -> Verdict | None:
         """

@@ -11,6 +11,7 @@ from procession.errors import DefinitionError, InputError
 from procession.messages.message import Message
 from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
+from procession.processors.memory.deleting import Deleted, deleted_from
 from procession.processors.memory.history_limit import HistoryLimit, LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
 from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
@@ -162,6 +163,20 @@ class Memory:
         Save the turns that the store could not take when they ended, and return how many still wait.
         """
         return await outbox_of(self.storage).flush(self.storage)
+
+    async def delete_thread(self, thread: str, resource: str) -> Deleted:
+        """
+        Delete a thread with its messages, its notes and its vectors; one that is not there is no error.
+
+        ``agent.forget`` deletes what else is kept of it.  Raises ``NotForgotten`` where a store failed.
+        """
+        return await deleted_from([*self.input_processors(), *self.output_processors(), self], resource, thread)
+
+    async def delete_resource(self, resource: str) -> Deleted:
+        """
+        Delete all threads of a resource, with its notes and its vectors; see :meth:`delete_thread`.
+        """
+        return await deleted_from([*self.input_processors(), *self.output_processors(), self], resource)
 
     async def working_memory(self, *, resource: str, thread: str | None = None) -> Any:
         """

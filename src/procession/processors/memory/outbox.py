@@ -131,6 +131,22 @@ class Outbox:
                     await self._flush(store)
         return len(self._waiting)
 
+    async def forget(self, resource_id: str, thread_id: str | None) -> int:
+        """
+        Drop the turns of a resource that wait, or of one of its threads, and return how many there were.
+        """
+        if not self._waiting:
+            return 0
+        async with self._alone():
+            gone = [
+                entry
+                for entry in self._waiting
+                if entry[0].resource_id == resource_id and thread_id in (None, entry[0].thread_id)
+            ]
+            for entry in gone:
+                self._remove(entry)
+        return len(gone)
+
     async def _flush(self, store: ThreadStore) -> None:
         stuck: set[str] = set()
         for entry in list(self._waiting):
