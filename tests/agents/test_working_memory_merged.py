@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 from structlog.testing import capture_logs
-from tests.agents.kit import WAYS, ask
+from tests.agents.kit import WAYS, ask, at
 from tests.agents.writing_kit import ADA, KEY, TEMPLATE, Person, note, shown
 
 from procession.agents.agent import Agent
@@ -132,17 +132,17 @@ class Failing(InMemoryStore):
 
     def __init__(self, *, read: bool = True, write: bool = True) -> None:
         super().__init__()
-        self._can_read, self._can_write = read, write
+        self.can_read, self.can_write = read, write
 
     async def note(self, key: NoteKey) -> Note | None:
         """Fail, or not."""
-        if not self._can_read:
+        if not self.can_read:
             raise StoreError("private words of a store")
         return await super().note(key)
 
     async def put_note(self, key: NoteKey, text: str, *, version: int) -> Note | None:
         """Fail, or not."""
-        if not self._can_write:
+        if not self.can_write:
             raise StoreError("private words of a store")
         return await super().put_note(key, text, version=version)
 
@@ -156,6 +156,47 @@ async def test_a_store_that_cannot_be_read(way: str) -> None:
     assert isinstance(seen.error, ProcessorError)
     assert seen.error.processor_id == "working-memory"
     assert not model.requests
+
+
+@both_ways
+async def test_a_store_that_cannot_be_written(way: str) -> None:
+    """The answer reaches the user, the result says that something waits, and it is merged once the store is back."""
+    store = Failing(write=False)
+    memory = Memory(store, working_memory=True)
+    agent = Agent("a", model=FakeModel([note("- Name: Bob"), "hello", "x"]), memory=memory)
+    with capture_logs() as logs:
+        seen = await ask(agent, way, "Hi", **ADA)
+    assert (seen.result.status, seen.result.text) == ("completed", "hello")
+    assert seen.result.unsaved is not None
+    assert (seen.result.unsaved.messages, seen.result.unsaved.waiting) == (0, True)
+    assert "private words" not in str(logs)
+    assert await memory.working_memory(resource="ada") is None
+    store.can_write = True
+    await store.put_note(KEY, "- Likes: tea", version=0)
+    assert await memory.flush() == 0
+    assert await memory.working_memory(resource="ada") == "- Likes: tea\n- Name: Bob"
+
+
+async def test_a_failed_write_may_fail_the_call() -> None:
+    """With ``on_save_error="raise"`` the call fails."""
+    memory = Memory(Failing(write=False), working_memory=True, on_save_error="raise")
+    with pytest.raises(StoreError):
+        await Agent("a", model=FakeModel([note("x"), "hello"]), memory=memory).generate("Hi", **ADA)
+
+
+async def test_what_was_not_shown_is_not_overwritten() -> None:
+    """With ``on_error="skip"`` a run goes on without a store that cannot be read, and without the tool, although the store
+    is back by then."""
+    store = Failing(read=False)
+
+    def back(ctx: object) -> None:
+        store.can_read = True
+
+    model = FakeModel(["x"])
+    memory = Memory(store, working_memory=True, on_error="skip")
+    agent = Agent("a", model=model, memory=memory, input_processors=[at("process_input", back)])
+    await agent.generate("Hi", **ADA)
+    assert not model.requests[0].tools
 
 
 async def test_a_writer_that_is_always_too_late_gives_up() -> None:

@@ -86,7 +86,7 @@ class Memory:
         self.last_messages = history_limit(last_messages)
         """How much is recalled; ``None`` where nothing is, and nothing saved."""
         self.read_only = read_only
-        self._working = working_memory_of(self.storage, working_memory)
+        self._working = working_memory_of(self.storage, working_memory, on_save_error=on_save_error, on_error=on_error)
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         last = self.last_messages
         self._observational = self._observed_by(observational, on_error)

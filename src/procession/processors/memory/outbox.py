@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -34,6 +34,38 @@ _PATIENCE = 10.0
 """Seconds that a read or a save waits for what has to be saved before it."""
 _TRIES = 3
 """How many turns may fail before the store is left alone: one that cannot be saved is not to hold up all others."""
+
+
+class ToSave(Protocol):
+    """
+    Something that goes to a store, in one step.  What is of one thread goes there in order.
+    """
+
+    @property
+    def thread_id(self) -> str: ...
+
+    @property
+    def resource_id(self) -> str: ...
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """
+        The messages among it.
+        """
+        ...
+
+    @property
+    def size(self) -> int:
+        """
+        About how many bytes it takes.
+        """
+        ...
+
+    async def save(self, store: Any, within: float | None) -> None:
+        """
+        Save it, or raise what the store raises: ``MessageError`` where it can never be saved.
+        """
+        ...
 
 
 class TurnToSave(Value, kw_only=True):
@@ -79,7 +111,7 @@ class Outbox:
         self.max_turns = max_turns
         self.max_bytes = max_bytes
         self.pause = pause
-        self._waiting: deque[tuple[TurnToSave, int]] = deque()
+        self._waiting: deque[tuple[ToSave, int]] = deque()
         self._bytes = 0
         self._lock = threading.Lock()  # the calls of several event loops may share a store
         self._retrying = False
@@ -97,7 +129,7 @@ class Outbox:
                 found.update((message.id, message) for message in turn.messages)
         return list(found.values())
 
-    async def save(self, store: ThreadStore, turn: TurnToSave, within: float | None) -> None:
+    async def save(self, store: ThreadStore, turn: ToSave, within: float | None) -> None:
         """
         Save *turn* behind those that wait; raises what the store raises.
         """
@@ -107,7 +139,7 @@ class Outbox:
                 raise StoreError(f"{type(store).__name__} has yet to take an earlier turn of the thread")
         await turn.save(store, within)
 
-    def hold(self, turn: TurnToSave) -> bool:
+    def hold(self, turn: ToSave) -> bool:
         """
         Let *turn* wait; ``False`` where there is no room for it.
         """
@@ -165,7 +197,7 @@ class Outbox:
             else:
                 self._remove(entry)
 
-    def _remove(self, entry: tuple[TurnToSave, int]) -> None:
+    def _remove(self, entry: tuple[ToSave, int]) -> None:
         self._waiting.remove(entry)
         self._bytes -= entry[1]
 

@@ -90,6 +90,7 @@ class TurnMark:
         self._within = within
         self._notes = turn_notes(scope, storage)
         self.messages: MessageList | None = None
+        self._unsaved: Unsaved | None = None
         self.keeps_steps = False
         """Whether each step is saved once it is accepted."""
 
@@ -134,7 +135,8 @@ class TurnMark:
                 ) from error
             self._hold(scope, turn, error)
             return
-        scope.resources.pop(UNSAVED, None)  # what a step left to be saved went before it
+        if scope.resources.get(UNSAVED) is self._unsaved:  # what a step left to be saved went before it
+            scope.resources.pop(UNSAVED, None)
         for each in self._notes.then:
             each()
 
@@ -188,7 +190,7 @@ class TurnMark:
         else:
             reason = StoreError(f"{store} could not save the turn: {type(error).__name__}")
             reason.__cause__ = error
-        scope.resources[UNSAVED] = Unsaved(
+        self._unsaved = scope.resources[UNSAVED] = Unsaved(
             thread=turn.thread_id, reason=reason, messages=len(turn.messages), waiting=waiting
         )
         structlog.get_logger("procession").warning(

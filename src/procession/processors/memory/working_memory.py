@@ -7,14 +7,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
-from procession.errors import InputError, ProcessorDefinitionError, SchemaError, ToolArgumentsError
+from procession.errors import InputError, ProcessorDefinitionError, SchemaError, ToolArgumentsError, UnreadableThread
 from procession.messages.message_list import MessageList
 from procession.messages.parts import ToolCallPart
 from procession.processors.contexts import InputContext, InputStepContext
 from procession.processors.log import log_once
-from procession.processors.memory.turn_mark import turn_notes
+from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.turn_mark import OnSaveError, turn_notes
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.memory.working_memory_forms import TEMPLATE, Form, MarkdownForm, SchemaForm
 from procession.processors.memory.working_memory_prompt import TAG, TOOL, instructions_for, shown_in
@@ -24,6 +25,7 @@ from procession.processors.memory.working_memory_settings import (
     working_memory_settings,
 )
 from procession.processors.memory.working_memory_updates import WorkingMemoryUpdates, write_merged
+from procession.processors.options import one_of
 from procession.processors.processor import Processor, StepOverrides
 from procession.steps.scope import RequestScope
 from procession.storage.notes import NoteKey, NoteStore
@@ -61,6 +63,8 @@ class WorkingMemory(Processor):
         scope: WorkingMemoryScope = "resource",
         read_only: bool = False,
         max_characters: int = 16_000,
+        on_save_error: OnSaveError = "report",
+        on_error: Literal["stop", "skip"] = "stop",
         id: str | None = None,
     ) -> None:
         """
@@ -68,7 +72,9 @@ class WorkingMemory(Processor):
 
         It is Markdown like *template*, or an object with the fields of *schema*, a pydantic model; one of each resource,
         or with *scope* ``"thread"`` one of each thread, of up to *max_characters*.  With *read_only* the model is shown
-        it and cannot change it.
+        it and cannot change it.  A store that does not take what was written keeps no answer from the user, unless
+        *on_save_error* is ``"raise"``; one that cannot be read stops the run, or with *on_error* ``"skip"`` it goes on
+        without.
 
         Raises ``ProcessorDefinitionError`` for options that cannot be, and for a store that keeps no notes.
         """
@@ -87,6 +93,8 @@ class WorkingMemory(Processor):
                 hint="give a NoteStore, such as InMemoryStore or SQLiteStore",
             )
         self.storage = storage
+        self.on_save_error: OnSaveError = one_of(name, "on_save_error", on_save_error, ("report", "raise"))
+        self.on_error = one_of(name, "on_error", on_error, ("stop", "skip"))
         self.settings = settings
         self.scope: WorkingMemoryScope = settings.scope
         self.form: Form = SchemaForm(schema) if schema is not None else MarkdownForm(template or TEMPLATE)
@@ -128,7 +136,10 @@ class WorkingMemory(Processor):
                 self.id, f"there is another tool called {TOOL!r}: it is called, and the working memory stays as it is"
             )
             return None
-        (await self._updates(ctx.scope, use)).begin_step()
+        updates = self._updates(ctx.scope, use)
+        if updates is None:  # it was not shown: then nothing may take its place
+            return None
+        updates.begin_step()
         tools = ctx.tools if own is not None else {**ctx.tools, TOOL: self.tool}
         if ctx.active_tools is None or TOOL in ctx.active_tools:
             return {"tools": tools}
@@ -180,11 +191,11 @@ class WorkingMemory(Processor):
             requires_approval=_asks_nobody,
         )
 
-    async def _update(self, args: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
+    def _update(self, args: Mapping[str, Any], ctx: ToolContext) -> Mapping[str, Any]:
         use = self._writes(ctx.scope)
-        if use is None:
+        updates = self._updates(ctx.scope, use) if use is not None else None
+        if updates is None:
             raise ToolArgumentsError(TOOL, ["the working memory cannot be changed in this request"])
-        updates = await self._updates(ctx.scope, use)
         given: Any = args["memory"]
         hidden = ctx.scope.stand_ins is not None
         if hidden:
@@ -223,49 +234,66 @@ class WorkingMemory(Processor):
         return NoteKey(kind=_KIND, resource_id=resource, thread_id=thread if self.scope == "thread" else None)
 
     async def _read(self, key: NoteKey) -> str | None:
-        note = await self.storage.note(key)
+        store: Any = self.storage
+        outbox = outbox_of(store)
+        if outbox:
+            await outbox.flush(store)
+        try:
+            note = await self.storage.note(key)
+        except Exception as error:
+            raise UnreadableThread(
+                f"{type(store).__name__} could not give back the working memory: {type(error).__name__}",
+                hint='is the store there?  on_error="skip" answers without it',
+            ) from error
         if note is None or not note.text:
             return None
         self.form.content_of(note.text)
         return note.text
 
-    async def _updates(self, scope: RequestScope, use: MemoryUse) -> WorkingMemoryUpdates:
+    def _updates(self, scope: RequestScope, use: MemoryUse) -> WorkingMemoryUpdates | None:
         found: WorkingMemoryUpdates | None = scope.state(self.id).get("updates")
-        if found is None:  # the run was suspended before
-            found = self._begin(scope, use, await self._known(scope, use))
-        return found
-
-    def _begin(self, scope: RequestScope, use: MemoryUse, text: str | None) -> WorkingMemoryUpdates:
-        key = self._key(use.resource_id, use.thread_id)
-        made = WorkingMemoryUpdates(self.storage, key, self.form, text, turn_notes(scope, self.storage), self.timeout)
-        scope.state(self.id)["updates"] = made
-        return made
-
-    async def _known(self, scope: RequestScope, use: MemoryUse) -> str | None:
-        """
-        Return what the model has been shown before its run was suspended, with what it has made of that since.
-        """
+        if found is not None:
+            return found
         messages: MessageList | None = scope.resources.get("messages")
-        try:
+        try:  # the run was suspended before
             text = shown_in(messages.system(TAG) if messages is not None else ())
         except LookupError:
-            text = await self._read(self._key(use.resource_id, use.thread_id))
+            return None
         for call in _own_calls(messages.view("response") if messages is not None else ()):
             with suppress(SchemaError):
                 text = self.form.updated(text if text is not None else self.form.blank, call.args["memory"])
-        return text
+        return self._begin(scope, use, text)
+
+    def _begin(self, scope: RequestScope, use: MemoryUse, text: str | None) -> WorkingMemoryUpdates:
+        """
+        Begin with the *text* that the model knows of.
+        """
+        made = scope.state(self.id)["updates"] = WorkingMemoryUpdates(
+            self.storage,
+            self._key(use.resource_id, use.thread_id),
+            self.form,
+            text,
+            thread=use.thread_id,
+            notes=turn_notes(scope, self.storage),
+            on_save_error=self.on_save_error,
+            within=self.timeout,
+        )
+        return made
 
 
-def working_memory_of(storage: Any, given: Any) -> WorkingMemory | None:
+def working_memory_of(storage: Any, given: Any, **options: Any) -> WorkingMemory | None:
     """
-    Return the processor that the option ``working_memory`` of a ``Memory`` asks for, or ``None`` for none.
+    Return the processor that the option ``working_memory`` of a ``Memory`` asks for, or ``None`` for none; *options* are
+    those of the memory as a whole.
 
     Raises ``ProcessorDefinitionError`` for what it cannot be.
     """
     settings = working_memory_settings(given)
     if settings is None:
         return None
-    return WorkingMemory(storage, **{name: getattr(settings, name) for name in WorkingMemorySettings.__fields__})
+    return WorkingMemory(
+        storage, **{name: getattr(settings, name) for name in WorkingMemorySettings.__fields__}, **options
+    )
 
 
 def _asks_nobody(args: Mapping[str, Any], ctx: ToolContext) -> bool:

@@ -7,14 +7,19 @@ What is written is merged with what others have written meanwhile: all begin wit
 from __future__ import annotations
 
 from random import random
+from typing import Any
 
 import anyio
 
-from procession.errors import StoreError
+from procession.errors import InputError, MessageError, StoreError
+from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import ToolCallPart
+from procession.messages.value import Value
 from procession.processors.log import log_not_written, log_overwritten
-from procession.processors.memory.turn_mark import TurnNotes
+from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.turn_mark import UNSAVED, OnSaveError, TurnNotes
+from procession.processors.memory.unsaved import Unsaved
 from procession.processors.memory.working_memory_forms import Form
 from procession.processors.memory.working_memory_prompt import TOOL
 from procession.steps.scope import Outcome, RequestScope
@@ -66,15 +71,27 @@ class WorkingMemoryUpdates:
     always = False
 
     def __init__(
-        self, storage: NoteStore, key: NoteKey, form: Form, base: str | None, notes: TurnNotes, seconds: float | None
+        self,
+        storage: Any,
+        key: NoteKey,
+        form: Form,
+        base: str | None,
+        *,
+        thread: str,
+        notes: TurnNotes,
+        on_save_error: OnSaveError,
+        within: float | None,
     ) -> None:
         self._storage = storage
         self._key = key
         self._form = form
         self.base = base
         """What the model was shown, or ``None`` where nothing was written."""
+        self._thread = thread
         self._notes = notes
-        self._seconds = seconds
+        self._on_save_error = on_save_error
+        self._within = within
+        self._scope: RequestScope | None = None
         self._messages: MessageList | None = None
         self._updates: list[Update] = []
         self.known = self._made_of(self._updates)
@@ -94,6 +111,7 @@ class WorkingMemoryUpdates:
         """
         if self not in scope.marks:
             scope.marks.append(self)
+        self._scope = scope
         self._messages = scope.resources.get("messages")
         update = Update(call_id, self.known, text)
         self._updates.append(update)
@@ -106,24 +124,83 @@ class WorkingMemoryUpdates:
         Of a run that was suspended the step in hand counts, too: it goes on with its results.  A run that was aborted
         is kept where its turn is.
         """
-        if outcome not in _KEPT or (outcome == "aborted" and not self._notes.complete):
+        scope, self._scope = self._scope, None  # which refers to this
+        if scope is None or outcome not in _KEPT or (outcome == "aborted" and not self._notes.complete):
             return
         standing = _calls_in(self._messages)
-        counted = [each for each in self._updates if each.accepted or each.call_id in standing]
-        made = self._made_of(counted)
+        made = self._made_of([each for each in self._updates if each.accepted or each.call_id in standing])
         if made == self._made_of([]):
             return
+        writing = _ToWrite(key=self._key, form=self._form, base=self.base, made=made)
         try:
-            with anyio.fail_after(self._seconds):
-                await write_merged(self._storage, self._key, self._form, self.base, made)
+            await outbox_of(self._storage).save(self._storage, writing, self._within)
         except Exception as error:
-            log_not_written(self._key.kind, error)
+            if self._on_save_error == "raise":
+                raise
+            self._hold(scope, writing, error)
+
+    def _hold(self, scope: RequestScope, writing: _ToWrite, error: Exception) -> None:
+        """
+        Let it wait until the store is back, and say so in the result and the log.
+        """
+        outbox = outbox_of(self._storage)
+        waiting = not isinstance(error, MessageError) and outbox.hold(writing)
+        if waiting:
+            outbox.keep_trying(self._storage, scope.background)
+        store = type(self._storage).__name__
+        reason = StoreError(f"{store} could not write the working memory: {type(error).__name__}")
+        reason.__cause__ = error
+        scope.resources[UNSAVED] = Unsaved(thread=self._thread, reason=reason, messages=0, waiting=waiting)
+        log_not_written(self._key.kind, error)
 
     def _made_of(self, updates: list[Update]) -> str:
         made = self.base if self.base is not None else self._form.blank
         for each in updates:
             made, _ = self._form.merged(each.base, made, each.text)
         return made
+
+
+class _ToWrite(Value, kw_only=True):
+    """
+    What one request has made of a working memory (``ToSave``).
+    """
+
+    key: NoteKey
+    form: Form
+    base: str | None
+    made: str
+    messages: tuple[Message, ...] = ()
+
+    @property
+    def thread_id(self) -> str:
+        """
+        What is written to one working memory goes there in order, that of several threads as well.
+        """
+        return self.key.thread_id or self.key.kind
+
+    @property
+    def resource_id(self) -> str:
+        """
+        Whose it is.
+        """
+        return self.key.resource_id
+
+    @property
+    def size(self) -> int:
+        """
+        About how many bytes it takes.
+        """
+        return len(self.made) + len(self.base or "")
+
+    async def save(self, store: NoteStore, within: float | None) -> None:
+        """
+        Write it, or raise what the store raises.
+        """
+        with anyio.fail_after(within):
+            try:
+                await write_merged(store, self.key, self.form, self.base, self.made)
+            except InputError as error:  # what stands there is of another form: it can never be merged
+                raise MessageError(error.message, hint=error.hint) from error
 
 
 async def write_merged(storage: NoteStore, key: NoteKey, form: Form, base: str | None, made: str) -> str:
