@@ -31,7 +31,7 @@ __all__ = ["Update", "WorkingMemoryUpdates", "write_merged"]
 _KEPT = ("completed", "model_failed", "aborted", "suspended")
 """Outcomes of which something is kept; of a turn that was blocked nothing is, whatever is kept of its messages."""
 
-_TRIES = 100
+_TRIES = 1000
 """How often something is written anew because others were quicker; among as many writers one is always the first."""
 
 
