@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
 import pytest
 from tests.storage.postgres_server import PostgresServer, find_postgres
+
+if TYPE_CHECKING:
+    from procession.storage.postgres.store import PostgresStore
 
 HOW = "there is no PostgreSQL: apt-get install postgresql, then make services"
 _numbers = count()
@@ -41,3 +45,40 @@ async def made(
     async with PostgresStore(server.url, schema=fresh_schema(), clock=clock, **options) as store:
         await store.upgrade()
         yield store
+
+
+class Other:
+    """Another client of the server."""
+
+    def __init__(self, server: PostgresServer, store: PostgresStore) -> None:
+        import psycopg
+
+        self.made: Any = psycopg.connect(server.url, autocommit=True)
+        self.made.execute(f'SET search_path TO "{schema_of(store)}"')
+
+    @contextmanager
+    def holding(self) -> Generator[None]:
+        """Keep others from the table that a save with an index writes to after the messages."""
+        with self.made.transaction():
+            self.made.execute("LOCK TABLE procession_indexes IN ACCESS EXCLUSIVE MODE")
+            yield
+
+    async def has_come(self) -> int:
+        """Wait until somebody waits for what is held, and return the process of the server that does so."""
+        while True:
+            found = self.made.execute(
+                "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'procession_indexes'::regclass"
+            ).fetchone()
+            if found is not None:
+                number: int = found[0]
+                return number
+            await anyio.lowlevel.checkpoint()
+
+    def end(self) -> None:
+        """Leave."""
+        self.made.close()
+
+
+def schema_of(store: PostgresStore) -> str:
+    """Return where a store's tables are."""
+    return str(store._connection.schema)  # pyright: ignore[reportPrivateUsage]

@@ -13,14 +13,13 @@ import anyio
 
 from procession.errors import InputError, StoreError
 from procession.messages.value import Value
+from procession.storage.open_store import DEFAULT_FILE, STORE_VARIABLE
+from procession.storage.records import Records
 
 if TYPE_CHECKING:
     from procession.storage.postgres.store import PostgresStore
 
 __all__ = ["Tables", "read_tables", "upgrade_tables"]
-
-VARIABLE = "PROCESSION_STORE"
-_FILE = "procession.db"
 
 
 class Tables(Value, kw_only=True):
@@ -95,7 +94,7 @@ async def _upgrade(store: str | None, schema: str | None) -> Tables:
 
 
 def _named(store: str | None) -> str:
-    return store or os.environ.get(VARIABLE) or _FILE
+    return store or os.environ.get(STORE_VARIABLE) or DEFAULT_FILE
 
 
 def _is_postgres(url: str) -> bool:
@@ -105,7 +104,7 @@ def _is_postgres(url: str) -> bool:
 def _postgres(url: str, schema: str | None) -> PostgresStore:
     from procession.storage.postgres.store import PostgresStore
 
-    return PostgresStore(url, schema=schema)
+    return PostgresStore(url, schema=schema, records=Records())  # which needs no key for that
 
 
 def _path(url: str, schema: str | None) -> Path:
@@ -144,10 +143,9 @@ async def _upgrade_file(path: Path) -> Tables:
     """
     Open a file, which upgrades it.
     """
-    from procession.storage.sqlite.connection import Connection
+    from procession.storage.sqlite.store import SQLiteStore
 
     before = _file_tables(path)
-    connection = Connection(path)
-    await connection.read(lambda made: None)
-    await connection.close()
+    async with SQLiteStore(path, records=Records()) as made:  # which needs no key for that
+        await made.indexes()
     return before.replace(is_upgraded=True)

@@ -34,13 +34,13 @@ class PostgresNotes(PostgresPart):
         if found is None:
             return None
         stored, version = found
-        return Note(await self._read(stored, key.resource_id, "note", key.kind, key.thread_id), version)
+        return Note(await self._word(stored, key.resource_id, "note", key.kind, key.thread_id), version)
 
     async def put_note(self, key: NoteKey, text: str, *, version: int) -> Note | None:
         """
         Write *text* in place of that *version*; ``None`` where somebody else wrote meanwhile.
         """
-        stored = await self._stored(text, key.resource_id, "note", key.kind, key.thread_id)
+        stored = await self._written_word(text, key.resource_id, "note", key.kind, key.thread_id)
         fresh = (
             insert(NOTES)
             .values(resource_id=key.resource_id, kind=key.kind, thread_id=key.thread_id, version=1, body=stored)

@@ -9,13 +9,17 @@ from datetime import UTC
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     Executable,
     Row,
     Select,
+    Text,
+    any_,
     delete,
     func,
+    literal,
     literal_column,
     select,
     true,
@@ -29,6 +33,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.storage.base import UNCHANGED, Unchanged
+from procession.storage.message_records import message_text, metadata_of, metadata_text
 from procession.storage.moments import moment_of
 from procession.storage.pages import counted, cursor_of, read_cursor
 from procession.storage.postgres.part import PostgresPart
@@ -79,12 +84,11 @@ class PostgresThreads(PostgresPart):
         """
         Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
         """
-        changes: dict[str, Any] = {}
-        if title is not UNCHANGED:
+        changes: dict[str, str | None] = {}
+        if not isinstance(title, Unchanged):
             changes["title"] = await self._stored_title(title, resource_id, thread_id)
-        if metadata is not UNCHANGED:
-            data = dict(metadata) if isinstance(metadata, Mapping) else None
-            changes["metadata"] = await self._stored_metadata(data, resource_id, thread_id)
+        if not isinstance(metadata, Unchanged):
+            changes["metadata"] = await self._stored_metadata(metadata, resource_id, thread_id)
         if not changes:
             return await self.thread(thread_id, resource_id=resource_id)
         known = _of(select(_T.title, _T.metadata), thread_id, resource_id).with_for_update()
@@ -92,12 +96,11 @@ class PostgresThreads(PostgresPart):
             update(THREADS).where(_T.id == thread_id).values(**changes, used=_NEXT, updated_at=self._now())
         ).returning(THREADS)
 
-        async def write(made: AsyncConnection) -> tuple[Row[Any] | None, list[str]]:
+        async def write(made: AsyncConnection) -> tuple[Row[Any] | None, list[str | None]]:
             before = await _one(made, known)
             if before is None:
-                return None, [text for text in changes.values() if text is not None]
-            before_texts = [getattr(before, name) for name in changes]
-            return await _one(made, change), [text for text in before_texts if text is not None]
+                return None, list(changes.values())
+            return await _one(made, change), [getattr(before, name) for name in changes]
 
         found, gone = await self._connection.write(write)
         await self._forget(gone, resource_id)
@@ -123,7 +126,8 @@ class PostgresThreads(PostgresPart):
         if last is not None:
             asked = asked.limit(last)
         found = await self._connection.read(lambda made: _all(made, asked))
-        return [await self._message(row.body, row.owner, thread_id, row.id) for row in reversed(found)]
+        own = [(row.id, row.body) for row in reversed(found)]
+        return await self._messages(own, found[0].owner, thread_id) if found else []
 
     async def around(
         self, found: Collection[MessageRef], *, resource_id: str | None, before: int = 0, after: int = 0
@@ -163,7 +167,8 @@ class PostgresThreads(PostgresPart):
         passages: list[Passage] = []
         for thread_id, own in threads.items():
             if own:
-                messages = [await self._message(row.body, row.resource_id, thread_id, row.message_id) for row in own]
+                bodies = [(row.message_id, row.body) for row in own]
+                messages = await self._messages(bodies, own[0].resource_id, thread_id)
                 passages.append(Passage(await self._thread(own[0]), tuple(messages)))
         return passages
 
@@ -184,44 +189,40 @@ class PostgresThreads(PostgresPart):
         """
         if not messages:
             return
-        latest = {message.id: message for message in messages}
-        rows = [
-            {
-                "thread_id": thread_id,
-                "id": id,
-                "moment": moment_of(message.created_at),
-                "body": await self._stored(message, resource_id, "message", thread_id, id),
-            }
-            for id, message in latest.items()
-        ]
+        latest = {message.id: message_text(message) for message in messages}
         stored_title = await self._stored_title(title, resource_id, thread_id)
-        written = [str(row["body"]) for row in rows]
+        bodies = {id: await self._written(text, resource_id, "message", thread_id, id) for id, text in latest.items()}
+        moments = {message.id: moment_of(message.created_at) for message in messages}
+        rows = [{"thread_id": thread_id, "id": id, "moment": moments[id], "body": bodies[id]} for id in latest]
         waiting = [
-            {"thread_id": thread_id, "message_id": id, "index_name": index} for index in indexes for id in latest
+            {"thread_id": thread_id, "message_id": id, "index_name": index} for index in indexes for id in bodies
         ]
 
-        async def write(made: AsyncConnection) -> list[str]:
+        async def write(made: AsyncConnection) -> list[str | None]:
             thread = await _one(made, self._claimed(thread_id, resource_id, stored_title))
             if thread is None:
                 raise MessageError(
                     f"thread {thread_id!r} belongs to another resource", hint="use a thread id of this resource"
                 )
-            gone = [] if stored_title in (None, thread.title) else [str(stored_title)]
+            gone: list[str | None] = [] if stored_title == thread.title else [stored_title]
             if metadata is not None:
-                gone += await self._lay_over(made, thread_id, resource_id, thread.metadata, metadata)
+                gone.append(thread.metadata)
+                await self._lay_over(made, thread_id, resource_id, thread.metadata, metadata)
             if not self._records.is_plain:
-                gone += await _bodies(made, (_M.thread_id == thread_id) & _M.id.in_(list(latest)))
+                gone += await _bodies(made, (_M.thread_id == thread_id) & _M.id.in_(list(bodies)))
             await made.execute(_UPSERT, rows)
             if waiting:
-                await made.execute(_NAME, [{"name": index} for index in indexes])
+                if fresh := [index for index in indexes if index not in self._names]:
+                    await made.execute(_NAME, [{"name": index} for index in fresh])
                 await made.execute(_NOTE, waiting)
             return gone
 
         try:
             gone = await self._connection.write(write)
         except MessageError:  # of any other error nobody knows whether all was written before it
-            await self._forget(written, resource_id)
+            await self._forget([stored_title, *bodies.values()], resource_id)
             raise
+        self._names.update(indexes)
         await self._forget(gone, resource_id)
 
     async def delete_messages(self, thread_id: str, resource_id: str, message_ids: Collection[str]) -> int:
@@ -229,7 +230,7 @@ class PostgresThreads(PostgresPart):
         Delete messages of a thread, with what is noted of them, and return how many there were.
         """
         here = _M.thread_id == _of(select(_T.id), thread_id, resource_id).scalar_subquery()
-        gone = delete(MESSAGES).where(here, _M.id.in_(list(message_ids))).returning(_M.body)
+        gone = delete(MESSAGES).where(here, _M.id == any_(literal(list(message_ids), ARRAY(Text)))).returning(_M.body)
         bodies = [row.body for row in await self._connection.write(lambda made: _all(made, gone))]
         await self._forget(bodies, resource_id)
         return len(bodies)
@@ -255,11 +256,13 @@ class PostgresThreads(PostgresPart):
             threads, notes = threads & (_T.id == thread_id), notes & (NOTES.c.thread_id == thread_id)
         held = select(_T.id, _T.title, _T.metadata).where(threads).order_by(_T.id).with_for_update()
 
-        async def write(made: AsyncConnection) -> tuple[int, list[str]]:
-            gone = [row.body for row in await _all(made, delete(NOTES).where(notes).returning(NOTES.c.body))]
+        async def write(made: AsyncConnection) -> tuple[int, list[str | None]]:
+            gone: list[str | None] = [
+                row.body for row in await _all(made, delete(NOTES).where(notes).returning(NOTES.c.body))
+            ]
             found = await _all(made, held)
             if not self._records.is_plain:
-                gone += [text for row in found for text in (row.title, row.metadata) if text is not None]
+                gone += [text for row in found for text in (row.title, row.metadata)]
                 gone += await _bodies(made, _M.thread_id.in_(select(_T.id).where(threads)))
             await made.execute(delete(THREADS).where(threads))
             return len(found), gone
@@ -283,29 +286,33 @@ class PostgresThreads(PostgresPart):
 
     async def _lay_over(
         self, made: AsyncConnection, thread_id: str, resource_id: str, known: str | None, metadata: Mapping[str, Any]
-    ) -> list[str]:
+    ) -> None:
         """
-        Lay *metadata* over what a thread has, and return what stood there.
+        Lay *metadata* over what a thread has.
         """
-        before: dict[str, Any] = {} if known is None else await self._read(known, resource_id, "metadata", thread_id)
+        before = {} if known is None else await self._metadata(known, resource_id, thread_id)
         after = await self._stored_metadata({**before, **metadata}, resource_id, thread_id)
         await made.execute(update(THREADS).where(_T.id == thread_id).values(metadata=after))
-        return [] if known is None else [known]
 
     async def _stored_title(self, title: str | None, resource_id: str, thread_id: str) -> str | None:
-        return None if title is None else await self._stored(title, resource_id, "title", thread_id)
+        return None if title is None else await self._written_word(title, resource_id, "title", thread_id)
 
     async def _stored_metadata(
         self, metadata: Mapping[str, Any] | None, resource_id: str, thread_id: str
     ) -> str | None:
-        return None if metadata is None else await self._stored(metadata, resource_id, "metadata", thread_id)
+        if metadata is None:
+            return None
+        return await self._written(metadata_text(metadata), resource_id, "metadata", thread_id)
+
+    async def _metadata(self, stored: str, resource_id: str, thread_id: str) -> dict[str, Any]:
+        return metadata_of(await self._text(stored, resource_id, "metadata", thread_id), thread_id=thread_id)
 
     async def _thread(self, row: Row[Any]) -> Thread:
         title, metadata = row.title, row.metadata
         if title is not None:
-            title = await self._read(title, row.resource_id, "title", row.id)
+            title = await self._word(title, row.resource_id, "title", row.id)
         if metadata is not None:
-            metadata = await self._read(metadata, row.resource_id, "metadata", row.id)
+            metadata = await self._metadata(metadata, row.resource_id, row.id)
         return Thread(
             id=row.id,
             resource_id=row.resource_id,

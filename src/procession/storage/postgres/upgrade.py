@@ -44,9 +44,9 @@ async def found_version(connection: PostgresConnection) -> TableVersion:
     return TableVersion(await connection.define(connection.version))
 
 
-async def upgrade_tables(connection: PostgresConnection) -> TableVersion:
+async def upgrade_tables(connection: PostgresConnection, to: str = VERSION) -> TableVersion:
     """
-    Make the tables into those of this version, all or nothing, and return what was there before.
+    Make the tables into those of a version, all or nothing, and return what was there before.
 
     Of several that do so at a time one does it, and the others find it done.  Raises ``StoreError`` where they are of a
     newer version.
@@ -57,14 +57,14 @@ async def upgrade_tables(connection: PostgresConnection) -> TableVersion:
         found = await connection.version(made)
         if found is not None and found > VERSION:
             raise too_new(found, connection.place)
-        if found != VERSION:
-            await made.run_sync(_upgrade, connection.schema)
+        if found != to:
+            await made.run_sync(_upgrade, connection.schema, to)
         return TableVersion(found)
 
     return await connection.define(upgrade)
 
 
-def _upgrade(made: Connection, schema: str | None) -> None:
+def _upgrade(made: Connection, schema: str | None, to: str) -> None:
     if schema is not None:
         quoted = made.dialect.identifier_preparer.quote(schema)
         if made.execute(select(func.to_regnamespace(quoted))).scalar() is None:
@@ -75,4 +75,4 @@ def _upgrade(made: Connection, schema: str | None) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")).replace("%", "%%"))
     config.attributes.update(connection=made, schema=schema)
-    command.upgrade(config, "head")
+    command.upgrade(config, to)

@@ -1,0 +1,218 @@
+"""A store in Postgres, beyond what every store promises: ``make services`` runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from tests.storage import postgres_stores
+from tests.storage.conversations import said, texts
+from tests.storage.postgres_program import turn
+from tests.storage.postgres_server import PostgresServer
+from tests.storage.postgres_stores import Other
+
+from procession.errors import InputError, StoreError
+from procession.messages.message import Message
+from procession.storage.file_sink import FileSink
+from procession.storage.notes import NoteKey
+from procession.storage.records import Records
+from procession.storage.threads import MessageRef
+
+pytest.importorskip("sqlalchemy", reason="pip install 'procession[postgres]'")
+
+from sqlalchemy import event
+
+if TYPE_CHECKING:
+    from procession.storage.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run on asyncio: the driver runs nowhere else."""
+    return "asyncio"
+
+
+@pytest.fixture
+async def store(postgres_server: PostgresServer) -> AsyncIterator[PostgresStore]:
+    """Yield an empty store."""
+    async with postgres_stores.made(postgres_server) as made:
+        yield made
+
+
+@pytest.fixture
+def other(postgres_server: PostgresServer, store: PostgresStore) -> Iterator[Other]:
+    """Yield another client."""
+    made = Other(postgres_server, store)
+    yield made
+    made.end()
+
+
+def test_each_event_loop_has_connections_of_its_own(postgres_server: PostgresServer) -> None:
+    """One store serves several event loops, one after the other."""
+    from procession.storage.postgres.store import PostgresStore
+
+    store = PostgresStore(postgres_server.url, schema=postgres_stores.fresh_schema())
+
+    async def use(number: int) -> int:
+        async with store:
+            await store.upgrade()
+            await store.save("t", "ada", turn(str(number), 0, 1))
+            return len(await store.messages("t"))
+
+    assert [anyio.run(use, number) for number in range(3)] == [1, 2, 3]
+
+
+async def test_letters_that_postgres_cannot_keep(store: PostgresStore) -> None:
+    """Texts, titles and metadata may hold any; ids may not, which is said without quoting them."""
+    odd = "a\0b \ud800 \x01 'ü'"
+    message = Message.user(odd, id="m").with_metadata(odd=odd)
+    await store.save("t", "ada", [message], title=odd, metadata={odd: odd})
+    thread = await store.thread("t")
+    assert thread is not None
+    assert (thread.title, thread.metadata) == (odd, {odd: odd})
+    assert await store.messages("t") == [message]
+    for ask in (
+        store.save("t\0", "ada", [said("Hi")]),
+        store.save("t", "ada", [said("Hi", id="\0")]),
+        store.save("t", "ada", [said("Hi", id="\ud800")]),
+        store.thread("\0"),
+        store.threads("\0"),
+    ):
+        with pytest.raises(InputError, match="cannot keep"):
+            await ask
+    assert len(await store.messages("t")) == 1
+
+
+@pytest.mark.parametrize("way", ["newest", "before", "around"])
+async def test_some_of_a_long_thread_are_found_by_an_index(store: PostgresStore, other: Other, way: str) -> None:
+    """Of two long threads so many messages are touched as are read, in whatever way they are asked for."""
+    many = [said(str(number), number, id=f"m{number}") for number in range(2000)]
+    for thread_id in ("t", "u"):
+        await store.save(thread_id, "ada", many)
+    other.made.execute("ANALYZE")
+    asked: list[tuple[str, Any]] = []
+
+    def note(_: Any, __: Any, statement: str, parameters: Any, *rest: Any) -> None:
+        asked.append((statement, parameters))
+
+    engine = store._connection._engines[asyncio.get_running_loop()]  # pyright: ignore[reportPrivateUsage]
+    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    if way == "around":
+        found = await store.around([MessageRef("t", "m1000")], resource_id="ada", before=5, after=4)
+        assert texts(found[0].messages) == [str(number) for number in range(995, 1005)]
+    else:
+        before = "m1000" if way == "before" else None
+        read = await store.messages("t", resource_id="ada", last=10, before=before)
+        end = 1000 if way == "before" else 2000
+        assert texts(read) == [str(number) for number in range(end - 10, end)]
+    (statement, parameters) = asked[-1]
+    explained = other.made.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters).fetchone()[0]
+    plan = json.loads(explained) if isinstance(explained, str) else explained
+    touched = [node["Actual Rows"] * node["Actual Loops"] for node in nodes(plan[0]["Plan"]) if "Relation Name" in node]
+    assert touched
+    assert max(touched) <= 10
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each node of a plan, with those below it."""
+    yield plan
+    for each in plan.get("Plans", []):
+        yield from nodes(each)
+
+
+async def test_large_records_go_with_their_rows(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """What is long stands in the sink, and is deleted there when its row is written anew, or goes."""
+
+    def kept() -> int:
+        return sum(file.is_file() for file in tmp_path.rglob("*"))
+
+    records = Records(sink=FileSink(tmp_path), limit=400)
+    async with postgres_stores.made(postgres_server, records=records) as store:
+        long = "long " * 100
+        key = NoteKey(kind="k", resource_id="ada", thread_id="t")
+        await store.save("t", "ada", [said(long, id="m"), said("short")], title=long, metadata={"a": long})
+        await store.put_note(key, long, version=0)
+        assert kept() == 4
+        assert texts(await store.messages("t")) == [long, "short"]
+        await store.save("t", "ada", [said(long + "!", id="m")], title=long + "not this", metadata={"b": 1})
+        assert await store.put_note(key, long, version=7) is None
+        await store.put_note(key, long + "!", version=1)
+        await store.update_thread("t", "ada", title=long + "!", metadata={})
+        assert kept() == 3
+        with pytest.raises(InputError, match="another resource"):
+            await store.save("t", "bob", [said(long)], title=long)
+        assert kept() == 3
+        assert await store.delete_messages("t", "ada", ["m"]) == 1
+        assert await store.delete_thread("t", "ada")
+        assert kept() == 0
+
+
+async def test_what_is_encrypted_does_not_stand_there(postgres_server: PostgresServer) -> None:
+    """With a key none of the texts can be read in the tables, and without it they are refused."""
+    pytest.importorskip("cryptography", reason="pip install 'procession[encryption]'")
+    from procession.storage.cipher import new_key
+    from procession.storage.postgres.store import PostgresStore
+
+    key = NoteKey(kind="k", resource_id="ada")
+    async with postgres_stores.made(postgres_server, records=Records(key=new_key())) as store:
+        await store.save("t", "ada", [said("swordfish", id="m")], title="swordfish", metadata={"a": "swordfish"})
+        await store.put_note(key, "swordfish", version=0)
+        thread = await store.thread("t")
+        assert thread is not None
+        assert (thread.title, thread.metadata) == ("swordfish", {"a": "swordfish"})
+        assert texts(await store.messages("t")) == ["swordfish"]
+        other = Other(postgres_server, store)
+        for table in ("threads", "messages", "notes"):
+            rows = other.made.execute(f"SELECT * FROM procession_{table}").fetchall()
+            assert rows
+            assert "swordfish" not in str(rows)
+        other.end()
+        async with PostgresStore(
+            postgres_server.url, schema=postgres_stores.schema_of(store), records=Records()
+        ) as bare:
+            for ask in (bare.thread("t"), bare.messages("t"), bare.note(key)):
+                with pytest.raises(StoreError, match="encrypted"):
+                    await ask
+
+
+async def test_what_others_wrote_into_the_tables_is_refused(store: PostgresStore, other: Other) -> None:
+    """A row that is no message is a ``StoreError`` that names it, and quotes nothing."""
+    await store.save("t", "ada", [said("Hi", id="m")], title="Mine", metadata={"a": 1})
+    for body in ("swordfish", '{"$type":"swordfish"}', '"swordfish"', "[1]"):
+        other.made.execute("UPDATE procession_messages SET body = %s", (body,))
+        with pytest.raises(StoreError, match="'m'.*'t'") as raised:
+            await store.messages("t")
+        assert "swordfish" not in str(raised.value)
+    for body in ("{", "[1]", "7"):
+        other.made.execute("UPDATE procession_threads SET title = %s", (body,))
+        with pytest.raises(StoreError, match=r'\["title","t"\]'):
+            await store.thread("t")
+
+
+async def test_many_that_write_into_threads_in_any_order_do_not_stop_each_other(store: PostgresStore) -> None:
+    """What Postgres ends, as two wait for each other, is done again."""
+
+    async def save(many: list[Message]) -> None:
+        await store.save("t", "ada", many, indexes=["i"])
+
+    async with anyio.create_task_group() as group:
+        for number in range(40):
+            many = [said(str(each), id=f"m{each}") for each in range(20)]
+            group.start_soon(save, many if number % 2 else many[::-1])
+            group.start_soon(take_and_do, store)
+            if number % 10 == 0:
+                group.start_soon(store.note_all, "i")
+    assert len(await store.messages("t")) == 20
+
+
+async def take_and_do(store: PostgresStore) -> None:
+    """Take some of what is to be embedded, and say that it was."""
+    taken = await store.take("i", limit=7, seconds=9)
+    assert await store.done("i", taken[::-1]) == []
