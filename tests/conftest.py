@@ -17,6 +17,9 @@ settings.register_profile(
 )
 # The first of them, for a second Python.
 settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=50)
+# What a test remembers without saying where goes nowhere, and certainly into no file of the checkout.
+os.environ["PROCESSION_STORE"] = "memory:"
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
 
 

@@ -15,6 +15,7 @@ from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.processors.hooks import Hook
 from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
+from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.workflows.nodes import arm
 from procession.workflows.workflow import create_workflow
@@ -49,7 +50,7 @@ def rich() -> Agent:
     return Agent(
         "bot",
         model=[FakeModel("x", id="first"), FakeModel("x", id="second")],
-        memory=Memory(),
+        memory=Memory(InMemoryStore()),
         guard_mode="concurrent",
         max_processor_retries=2,
         input_processors=[checks, PromptInjectionDetector(), at("process_output_stream", lambda ctx: ctx.chunk, id="late")],
@@ -95,7 +96,8 @@ input_processors does not serve that, output_processors does
 its workflow restricts it to other hooks (on=)
 notes:
   - error_processors is a function of the request: await agent.explain_for(request_context) asks it
-  - a call without thread= and resource= remembers nothing, and has nothing remembered
+  - turns are kept in InMemoryStore, which lasts as long as the process
+  - a call without thread= and resource= remembers nothing, and has nothing remembered (D35)
   - the agent has no tools: process_tool_result waits for tools of a call or of a step
   - memory-input-filter, message-history, checks may change messages, and run before the first model call
   - the answer is held until the guards beside the first model call have passed"""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.processors.kit import passed, texts
 
-from procession.errors import InputError
+from procession.errors import DefinitionError, InputError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import TextPart
+from procession.processors.memory.kept_where import place_of
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.use import MemoryUse
@@ -138,7 +140,58 @@ def test_a_memory_is_settings() -> None:
     memory = Memory()
     assert [each.id for each in memory.input_processors()] == ["memory-input-filter", "message-history"]
     assert [each.id for each in memory.output_processors()] == ["message-history"]
-    assert isinstance(memory.storage, InMemoryStore)
+    assert [each.id for each in memory.output_processors()] == ["message-history"]
+
+
+def test_where_turns_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store, a path or a url says where; else the environment does, else it is a file in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    store = InMemoryStore()
+    assert Memory(store).storage is store
+    assert isinstance(Memory("memory:").storage, InMemoryStore)
+    monkeypatch.setenv("PROCESSION_STORE", "env.db")
+    assert place_of(Memory().storage) == "SQLiteStore at env.db"
+    monkeypatch.delenv("PROCESSION_STORE")
+    assert place_of(Memory().storage) == "SQLiteStore at procession.db"
+    assert place_of(Memory(tmp_path / "a.db").storage) == f"SQLiteStore at {tmp_path / 'a.db'}"
+    assert place_of(store) == "InMemoryStore, which lasts as long as the process"
+    assert list(tmp_path.iterdir()) == []  # made with the first use, and not with the memory
+    with pytest.raises(DefinitionError, match="storage is int"):
+        Memory(7)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="unknown kind"):
+        Memory("mysql://host/database")
+
+
+async def test_a_memory_closes_what_it_opened(tmp_path: Path) -> None:
+    """Leaving the block saves what waits and closes a store that was named; one that was given stays open."""
+    closed: list[str] = []
+
+    class Given(InMemoryStore):
+        async def aclose(self) -> None:
+            closed.append("given")
+
+    async with Memory(Given()):
+        pass
+    assert closed == []
+    async with Memory(tmp_path / "memory.db") as memory:
+        await memory.storage.save("t", "ada", [Message.user("Hi")])
+    async with Memory(f"sqlite:///{tmp_path / 'memory.db'}") as memory:
+        assert texts(await memory.recall("t", "ada")) == ["Hi"]
+        assert [thread.id for thread in (await memory.threads("ada")).threads] == ["t"]
+        assert await memory.update_thread("t", "eve", title="Mine") is None
+        changed = await memory.update_thread("t", "ada", title="Greetings", metadata={"by": "hand"})
+        assert changed is not None
+        assert (changed.title, changed.metadata) == ("Greetings", {"by": "hand"})
+
+
+@pytest.mark.parametrize("last", [1, 3, 5, None])
+async def test_recall_for_people_leaves_signals_out(last: int | None, store: InMemoryStore) -> None:
+    """``recall`` returns as many messages as were asked for, however many signals stand between them (D38)."""
+    said = [Message("signal" if number % 3 else "user", str(number)) for number in range(12)]
+    await store.save("t", "ada", said)
+    wanted = ["0", "3", "6", "9"]
+    assert texts(await Memory(store).recall("t", "ada", last=last)) == (wanted if last is None else wanted[-last:])
+    assert len(await Memory(store).recall("t", "ada", last=last, signals=True)) == (last or 12)
 
 
 @pytest.mark.parametrize(

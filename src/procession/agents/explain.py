@@ -15,6 +15,7 @@ from procession.agents.pipelines import Pipelines
 from procession.agents.resolve import processors_for
 from procession.processors.chain import is_workflow, owners, processor_steps
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
+from procession.processors.memory.kept_where import place_of
 from procession.processors.processor import FunctionProcessor
 from procession.processors.protocols import hook_methods, option
 from procession.steps.request_context import RequestContext
@@ -233,7 +234,8 @@ def _notes(
             yield f"{name} is a function of the request: await agent.explain_for(request_context) asks it"
     memory = agent.memory
     if memory is not None:
-        yield "a call without thread= and resource= remembers nothing, and has nothing remembered"
+        yield f"turns are kept in {place_of(memory.storage)}"
+        yield "a call without thread= and resource= remembers nothing, and has nothing remembered (D35)"
         sides = {"input_processors": memory.input_processors(), "output_processors": memory.output_processors()}
         for name, own in sides.items():
             taken = {owner.id for owner in listed[name]}

@@ -91,7 +91,9 @@ def _agent_of(job: ChatJob) -> tuple[Agent, SharedOptions]:
                 "nobody to talk to is named",
                 hint="procession chat --model openai/gpt-5-mini, or procession chat my_agent.py",
             )
-        return Agent(model.id, model=model, instructions=job.system or "", memory=Memory(last_messages=None)), {}
+        return Agent(
+            model.id, model=model, instructions=job.system or "", memory=Memory(InMemoryStore(), last_messages=None)
+        ), {}
     if job.system is not None:
         raise InputError(
             f"--system is for a plain model, and {job.target} has instructions of its own",

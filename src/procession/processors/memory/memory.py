@@ -5,6 +5,7 @@ Memory: what an agent remembers, as settings; the processors that do it are made
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from procession.errors import DefinitionError, InputError
@@ -14,17 +15,17 @@ from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.deleting import Deleted, deleted_from
 from procession.processors.memory.history_limit import HistoryLimit, LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
+from procession.processors.memory.kept_where import Storage, storage_of
 from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
-from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.outbox import log_unsaved, outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
 from procession.processors.memory.working_memory_settings import WorkingMemorySettings
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
-from procession.storage.memory_store import InMemoryStore
-from procession.storage.threads import Thread, ThreadPage, ThreadStore
+from procession.storage.threads import Thread, ThreadPage
 
 if TYPE_CHECKING:
     from procession.processors.memory.observation_settings import Observational
@@ -51,14 +52,15 @@ class Memory:
     Its processors come first on the way in and last on the way out.  A call that names a thread uses it; one that does
     not is stateless.
 
-    >>> memory = Memory(last_messages=20)
+    >>> from procession.storage.memory_store import InMemoryStore
+    >>> memory = Memory(InMemoryStore(), last_messages=20)
     >>> [processor.id for processor in memory.input_processors()]
     ['memory-input-filter', 'message-history']
     """
 
     def __init__(
         self,
-        storage: ThreadStore | None = None,
+        storage: Storage = None,
         *,
         last_messages: LastMessages = 10,
         token_counter: Counter | None = None,
@@ -72,7 +74,8 @@ class Memory:
         observational: Observational = False,
     ) -> None:
         """
-        Remember in *storage* (by default in memory, which forgets with the process).
+        Remember in *storage*: a store, a path or a url.  Without one the environment's ``PROCESSION_STORE`` names it, else
+        it is the SQLite file ``procession.db`` in the working directory; it is made with the first use.
 
         *last_messages* is how many messages are recalled: ``None`` for all, ``False`` to recall and save nothing.  With
         *observational* a long thread is recalled as observations and its newest messages instead.
@@ -82,7 +85,8 @@ class Memory:
 
         Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be.
         """
-        self.storage: ThreadStore = storage if storage is not None else InMemoryStore()
+        self.storage = storage_of(storage)
+        self._closes = self.storage is not storage
         self.last_messages = history_limit(last_messages)
         """How much is recalled; ``None`` where nothing is, and nothing saved."""
         self.read_only = read_only
@@ -128,10 +132,17 @@ class Memory:
 
         Signals are notes to the model, which the model is shown again: they are left out unless *signals* (D38).
         """
-        found = await self.storage.messages(thread, resource_id=resource, last=last if signals else None)
-        if not signals:
-            found = [message for message in found if message.role != "signal"]
-        return found if last is None else found[max(0, len(found) - last) :]
+        if last is None or signals:
+            found = await self.storage.messages(thread, resource_id=resource, last=last)
+            return found if signals else _without_signals(found)
+        found, before = list[Message](), None
+        while len(found) < last:  # page by page: a long thread is not read whole for its end
+            page = await self.storage.messages(thread, resource_id=resource, last=last, before=before)
+            found[:0] = _without_signals(page)
+            if len(page) < last:
+                break
+            before = page[0].id
+        return found[max(0, len(found) - last) :]
 
     async def thread(self, thread: str, resource: str) -> Thread | None:
         """
@@ -177,6 +188,27 @@ class Memory:
         Delete all threads of a resource, with its notes and its vectors; see :meth:`delete_thread`.
         """
         return await deleted_from([*self.input_processors(), *self.output_processors(), self], resource)
+
+    async def aclose(self) -> None:
+        """
+        Save what waits, and close the store if this memory opened it: one that was given is whoever's gave it.
+
+        What could not be saved is told in the log, and is lost with the process.
+        """
+        left = await self.flush()
+        if left:
+            log_unsaved("a memory was closed before its turns were saved", turns=left)
+        close = getattr(self.storage, "aclose", None)
+        if self._closes and close is not None:
+            await close()
+
+    async def __aenter__(self) -> Memory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     async def working_memory(self, *, resource: str, thread: str | None = None) -> Any:
         """
@@ -280,6 +312,10 @@ class Memory:
             title=given.title,
             metadata=given.metadata,
         )
+
+
+def _without_signals(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role != "signal"]
 
 
 def _by_id(*made: Processor | None) -> dict[str, Processor]:

@@ -23,7 +23,7 @@ from procession.messages.value import Value
 from procession.steps.scope import Background
 from procession.storage.threads import ThreadStore
 
-__all__ = ["Outbox", "TurnToSave", "outbox_of"]
+__all__ = ["Outbox", "TurnToSave", "log_unsaved", "outbox_of"]
 
 MAX_TURNS = 1000
 MAX_BYTES = 64_000_000
@@ -189,7 +189,7 @@ class Outbox:
                 await turn.save(store, _PATIENCE)
             except MessageError as error:  # somebody else has the thread by now: it never goes there
                 self._remove(entry)
-                _log("a turn that waited was refused, and is lost", turns=1, error=type(error).__name__)
+                log_unsaved("a turn that waited was refused, and is lost", turns=1, error=type(error).__name__)
             except Exception:
                 stuck.add(turn.thread_id)
                 if len(stuck) == _TRIES:
@@ -225,7 +225,7 @@ class Outbox:
                 await self.flush(store)
                 pause = min(pause * 2, LONGEST_PAUSE)
         except anyio.get_cancelled_exc_class():
-            _log("the runtime closed before its turns were saved", turns=len(self._waiting))
+            log_unsaved("the runtime closed before its turns were saved", turns=len(self._waiting))
             raise
         finally:
             self._retrying = False
@@ -244,7 +244,10 @@ def outbox_of(store: ThreadStore) -> Outbox:
     return found
 
 
-def _log(event: str, **fields: Any) -> None:
+def log_unsaved(event: str, **fields: Any) -> None:
+    """
+    Say what became of turns, without what was said in them.
+    """
     import structlog
 
     structlog.get_logger("procession").warning(event, **fields)

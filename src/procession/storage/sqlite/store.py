@@ -48,6 +48,13 @@ class SQLiteStore(SQLiteThreads, SQLiteNotes, SQLiteIndexQueue):
     ) -> None:
         super().__init__(path, synchronous=synchronous, records=records, clock=clock)
 
+    @property
+    def place(self) -> str:
+        """
+        The path of the file.
+        """
+        return self._connection.path
+
     async def __aenter__(self) -> SQLiteStore:
         return self
 

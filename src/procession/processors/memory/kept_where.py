@@ -1,0 +1,46 @@
+"""
+Where a memory keeps what was said: the store that is given, or that a url or the environment names.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TypeAlias
+
+from procession.errors import DefinitionError
+from procession.storage.memory_store import InMemoryStore
+from procession.storage.open_store import open_store
+from procession.storage.threads import ThreadStore
+
+__all__ = ["Storage", "place_of", "storage_of"]
+
+Storage: TypeAlias = "ThreadStore | str | os.PathLike[str] | None"
+"""A store, a url or a path, or ``None`` for the one that the environment names."""
+
+
+def storage_of(given: Storage) -> ThreadStore:
+    """
+    Return the store that is *given*, or named; nothing is opened before its first use.
+
+    Raises ``InputError`` for what names no store, and ``DefinitionError`` for what is none.
+    """
+    if given is None or isinstance(given, (str, os.PathLike)):
+        return open_store(given)
+    found: object = given
+    if isinstance(found, ThreadStore):
+        return found
+    raise DefinitionError(
+        f"a memory's storage is {type(found).__name__}",
+        hint="give a ThreadStore, such as SQLiteStore(path), or a url such as postgresql://host/database",
+    )
+
+
+def place_of(storage: ThreadStore) -> str:
+    """
+    Return what a store is, and where, for people.
+    """
+    kind = type(storage).__name__
+    if isinstance(storage, InMemoryStore):
+        return f"{kind}, which lasts as long as the process"
+    place = getattr(storage, "place", None)
+    return f"{kind} at {place}" if isinstance(place, str) and place else kind
