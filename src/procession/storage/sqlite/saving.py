@@ -4,7 +4,7 @@ Saving: what a turn writes in a file of conversations.  It asks for the thread a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from procession.messages.value import Value
@@ -46,6 +46,8 @@ class Saving(Value, kw_only=True):
     metadata: str | None = None
     """In place of those that were known, if any are given."""
     known_metadata: str | None = None
+    lay_over: Callable[[str | None], str] | None = None
+    """In place of both: makes the metadata that are to stand there of those that do."""
 
     @property
     def texts(self) -> list[str | None]:
@@ -71,24 +73,27 @@ def save_messages(saving: Saving, made: sqlite3.Connection) -> tuple[Outcome, li
     ).fetchone()
     if found is not None and found[1] != saving.resource_id:
         return "foreign", saving.texts
-    if saving.metadata is not None and saving.known_metadata != (None if found is None else found[3]):
-        return "changed", [saving.metadata]
+    known_metadata, metadata = None if found is None else found[3], saving.metadata
+    if saving.lay_over is not None:
+        metadata = saving.lay_over(known_metadata)
+    elif metadata is not None and saving.known_metadata != known_metadata:
+        return "changed", [metadata]
     if found is None:
         added = made.execute(
             "INSERT INTO procession_threads (thread_id, resource_id, created_at, updated_at, used)"
             " VALUES (?, ?, ?, ?, 0)",
             (saving.thread_id, saving.resource_id, saving.now, saving.now),
         )
-        thread, title, metadata = added.lastrowid, None, None
+        thread, title = added.lastrowid, None
     else:
-        thread, _, title, metadata = found
+        thread, _, title, _ = found
     made.execute(
         f"{USE}, title = coalesce(title, ?), metadata = coalesce(?, metadata) WHERE number = ?",
-        (saving.now, saving.resource_id, saving.title, saving.metadata, thread),
+        (saving.now, saving.resource_id, saving.title, metadata, thread),
     )
     gone: list[str | None] = []
     if saving.tells_replaced:
-        gone = [saving.title if title is not None else None, metadata if saving.metadata is not None else None]
+        gone = [saving.title if title is not None else None, known_metadata if metadata is not None else None]
         known = "SELECT data FROM procession_messages WHERE thread = ? AND message_id = ?"
         for id, _, _ in saving.rows:
             gone += [data for (data,) in made.execute(known, (thread, id))]

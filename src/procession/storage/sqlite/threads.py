@@ -188,6 +188,9 @@ class SQLiteThreads(ConversationFile):
             tells_replaced=not self._records.is_plain,
             now=self._clock(),
         )
+        if metadata is not None and self._records.is_plain:
+            metadata_text(metadata)  # what cannot be written is refused before anything is
+            saving, metadata = saving.replace(lay_over=partial(_laid_over, thread_id, dict(metadata))), None
         outcome = "changed"
         while outcome == "changed":  # somebody else has changed the metadata since they were read
             if metadata is not None:
@@ -288,6 +291,10 @@ def _find(made: sqlite3.Connection, thread_id: str, resource_id: str | None) -> 
         f"SELECT {_THREAD} FROM procession_threads WHERE thread_id = ?", (thread_id,)
     ).fetchone()
     return row if row is not None and resource_id in (None, row[2]) else None
+
+
+def _laid_over(thread_id: str, metadata: dict[str, Any], known: str | None) -> str:
+    return metadata_text({**metadata_of(known, thread_id=thread_id), **metadata} if known is not None else metadata)
 
 
 def _near(made: sqlite3.Connection, thread: int, ids: Sequence[str], before: int, after: int) -> list[Row]:
