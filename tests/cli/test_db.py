@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from base64 import urlsafe_b64decode
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,12 @@ def test_a_server_that_is_not_there(procession: Command) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"127.0.0.1:1/shop" in done.stderr
     assert b"swordfish" not in done.stderr and b"ada" not in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_a_key_is_made(procession: Command) -> None:
+    """Each call prints another key, alone on its line, which is one that a store takes."""
+    keys = [procession("db", "key").stdout.decode() for _ in range(2)]
+    assert keys[0] != keys[1]
+    for key in keys:
+        assert key == key.strip() + "\n"
+        assert len(urlsafe_b64decode(key)) == 32

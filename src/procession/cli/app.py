@@ -226,7 +226,7 @@ def check(target: TargetArgument) -> None:
     raise typer.Exit(1 if checked.errors else 0)
 
 
-db = typer.Typer(help="Look at the tables of a store, and upgrade them.", no_args_is_help=True)
+db = typer.Typer(help="Look at the tables of a store, upgrade them, and make keys.", no_args_is_help=True)
 app.add_typer(db, name="db")
 
 StoreOption = Annotated[
@@ -266,6 +266,18 @@ def db_status(store: StoreOption = None, schema: SchemaOption = None, as_json: J
         typer.echo(tables.as_json if as_json else str(tables))
         sys.stdout.flush()
     raise typer.Exit(0 if tables.is_current else 1)
+
+
+@db.command("key")
+def db_key() -> None:
+    """
+    Print a new key for PROCESSION_STORE_KEY, with which stores encrypt what was said.
+    """
+    from procession.storage.cipher import new_key
+
+    with _plain_errors():
+        typer.echo(new_key())
+        sys.stdout.flush()
 
 
 class _Console(Console):

@@ -98,8 +98,8 @@ class Cipher:
 
 
 _HINT = (
-    f"{KEY_VARIABLE} has one or more keys, separated by commas; make one: "
-    'python -c "from procession.storage.cipher import new_key; print(new_key())"'
+    f"{KEY_VARIABLE} has one or more keys, separated by commas; make one with `procession db key`, or with new_key() of "
+    "procession.storage.cipher"
 )
 
 
