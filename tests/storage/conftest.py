@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.storage import postgres_stores
+from tests.storage import postgres_stores, vector_stores
 from tests.storage.conversations import KINDS, Conversations, made
 from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
@@ -30,7 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items
         if isinstance(item, pytest.Function)
         and hasattr(item, "callspec")
-        and {"postgres", "trio"} <= set(map(str, item.callspec.params.values()))
+        and "trio" in (values := set(map(str, item.callspec.params.values())))
+        and values & {"postgres", "pgvector", "pgvector-indexed"}
     ]
     config.hook.pytest_deselected(items=never)
     items[:] = [item for item in items if item not in never]
@@ -40,6 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def postgres_server() -> Iterator[PostgresServer]:
     """Yield a running PostgreSQL."""
     yield from postgres_stores.started()
+
+
+@pytest.fixture(scope="session")
+def pgvector_server() -> Iterator[PostgresServer]:
+    """Yield a running PostgreSQL that has pgvector."""
+    yield from vector_stores.postgres_with_vectors()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.vector_stores import HERE, ids, item, made
+from tests.storage.vector_stores import KINDS, ids, item, made
 
 from procession.errors import InputError, StoreError
 from procession.storage.threads import MessageRef
@@ -18,12 +18,12 @@ EAST, NORTH, WEST = [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]
 NORTH_EAST = [1.0, 1.0]
 
 
-@pytest.fixture(params=HERE)
+@pytest.fixture(params=KINDS)
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[VectorStore]:
     """Yield an empty store."""
-    async with made(request.param, tmp_path, monkeypatch) as each:
+    async with made(request.param, tmp_path, monkeypatch, request.getfixturevalue) as each:
         yield each
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.storage.vector_stores import HERE, Oracle, item, made
+from tests.storage.vector_stores import KINDS, Oracle, item, made
 
 from procession.storage.threads import MessageRef
 from procession.storage.vectors import Facts, VectorItem, VectorStore
@@ -90,20 +91,26 @@ async def check(stores: list[VectorStore], steps: list[Any]) -> None:
             assert all(right[hit.ref] == pytest.approx(hit.score, abs=1e-5) for hit in hits)
 
 
-@pytest.mark.parametrize("kind", HERE)
-def test_a_search_finds_what_brute_force_finds(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_search_finds_what_brute_force_finds(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Ties aside, hits and scores are those of an oracle, after any puts and deletions."""
 
-    examples(kind, tmp_path, monkeypatch, 1)
+    examples(kind, tmp_path, monkeypatch, 1, request.getfixturevalue)
 
 
-def test_what_others_write_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_write_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Two stores on one file, each with a memory of its own, see at once what the other one puts and deletes."""
     monkeypatch.setattr("procession.storage.vector_rows._MOST_GONE", 1)
-    examples("sqlite-cached", tmp_path, monkeypatch, 2)
+    examples("sqlite-cached", tmp_path, monkeypatch, 2, request.getfixturevalue)
 
 
-def examples(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def examples(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, count: int, fixture: Callable[[str], Any]
+) -> None:
     """Hold so many stores, which are one, against the oracle: each example begins with nothing."""
 
     @given(steps=st.lists(PUT | DELETE | SEARCH | SEARCH, max_size=25))
@@ -118,7 +125,7 @@ def examples(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, count: in
 
     with start_blocking_portal() as portal, ExitStack() as stack:
         stores = [
-            stack.enter_context(portal.wrap_async_context_manager(made(kind, folder, monkeypatch)))
+            stack.enter_context(portal.wrap_async_context_manager(made(kind, folder, monkeypatch, fixture)))
             for _ in range(count)
         ]
         hold()

