@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequ
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
@@ -15,10 +14,8 @@ from tests.storage import postgres_stores
 from tests.storage.postgres_server import PostgresServer
 
 from procession.storage.memory import InMemoryStore
-from procession.storage.sqlite.commits import Commits
-from procession.storage.sqlite.connection import Connection
-from procession.storage.sqlite.vector_cache import VectorCache
-from procession.storage.sqlite.vectors import CACHED_BYTES, VECTOR_TABLES, SQLiteVectors
+from procession.storage.sqlite.store import SQLiteStore
+from procession.storage.sqlite.vectors import CACHED_BYTES
 from procession.storage.threads import MessageRef
 from procession.storage.vectors import Facts, VectorHit, VectorItem, VectorStore
 
@@ -45,26 +42,6 @@ def postgres_with_vectors() -> Iterator[PostgresServer]:
         server.remove()
 
 
-class VectorsFile(SQLiteVectors):
-    """Vectors alone in a file."""
-
-    def __init__(self, path: Path | str, *, cached: int = CACHED_BYTES) -> None:
-        """Use the file at *path*."""
-        self._connection = Connection(path, tables=VECTOR_TABLES)
-        self._commits = Commits(self._connection)
-        self._vectors = VectorCache(cached)
-
-    async def __aenter__(self) -> VectorsFile:
-        """Return itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the file."""
-        await self._connection.close()
-
-
 @asynccontextmanager
 async def made(
     kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, fixture: Callable[[str], Any]
@@ -88,7 +65,7 @@ async def made(
     if kind in ("sqlite-cached", "sqlite-streamed"):
         monkeypatch.setattr("procession.storage.sqlite.vectors._SMALL", 0)
     cached = 0 if kind == "sqlite-streamed" else CACHED_BYTES
-    async with VectorsFile(folder / "vectors.db", cached=cached) as file:
+    async with SQLiteStore(folder / "memory.db", vector_cache=cached) as file:
         yield file
 
 

@@ -14,17 +14,19 @@ from procession.storage.sqlite.connection import Synchronous
 from procession.storage.sqlite.index_queue import SQLiteIndexQueue
 from procession.storage.sqlite.notes import SQLiteNotes
 from procession.storage.sqlite.threads import SQLiteThreads
+from procession.storage.sqlite.vectors import CACHED_BYTES, SQLiteVectors
 
 __all__ = ["SQLiteStore"]
 
 
-class SQLiteStore(SQLiteThreads, SQLiteNotes, SQLiteIndexQueue):
+class SQLiteStore(SQLiteThreads, SQLiteNotes, SQLiteIndexQueue, SQLiteVectors):
     """
-    A ``ThreadStore``, ``NoteStore`` and ``IndexQueue`` in the file at *path*, which is made at its first use.
+    A ``ThreadStore``, ``NoteStore``, ``IndexQueue`` and ``VectorStore`` in the file at *path*, which is made at its first use.
 
     It may be the file of a ``SQLiteJournal``, a cache and costs as well.  What was saved survives the end of the process,
     however that comes, and what is deleted is overwritten; what *synchronous* means is told with ``SQLiteJournal``.
-    *records* says how texts stand in it: unless told otherwise encrypted where ``PROCESSION_STORE_KEY`` has a key.
+    *records* says how texts stand in it: unless told otherwise encrypted where ``PROCESSION_STORE_KEY`` has a key.  Vectors
+    that were sought among stay in memory for the next search, up to *vector_cache* bytes in each process.
 
     >>> import anyio, tempfile
     >>> from procession.messages.message import Message
@@ -45,8 +47,9 @@ class SQLiteStore(SQLiteThreads, SQLiteNotes, SQLiteIndexQueue):
         synchronous: Synchronous = "normal",
         records: Records | None = None,
         clock: Callable[[], float] = time.time,
+        vector_cache: int = CACHED_BYTES,
     ) -> None:
-        super().__init__(path, synchronous=synchronous, records=records, clock=clock)
+        super().__init__(path, synchronous=synchronous, records=records, clock=clock, vector_cache=vector_cache)
 
     @property
     def place(self) -> str:

@@ -5,6 +5,7 @@ SQLiteVectors: vectors in one SQLite file, each compared when something is sough
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
@@ -15,10 +16,12 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
-from procession.errors import StoreError
+from procession.errors import DefinitionError, StoreError
 from procession.storage.nearest import FLOAT_BYTES
-from procession.storage.sqlite.commits import Commits
-from procession.storage.sqlite.connection import PATIENCE, Connection
+from procession.storage.records import Records
+from procession.storage.sqlite.connection import PATIENCE, Synchronous
+from procession.storage.sqlite.conversation_file import LARGE, ConversationFile
+from procession.storage.sqlite.schema import Family
 from procession.storage.sqlite.vector_cache import Scope, ScopeState, VectorCache, read_rows, read_state
 from procession.storage.threads import MessageRef
 from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
@@ -28,26 +31,30 @@ from procession.storage.vectors import Facts, VectorHit, VectorItem
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["CACHED_BYTES", "VECTOR_TABLES", "SQLiteVectors"]
+__all__ = ["CACHED_BYTES", "VECTORS", "SQLiteVectors"]
 
 Out = TypeVar("Out")
 
-VECTOR_TABLES = (
-    # The vector comes last in its row: what comes before is read without it.  A number is never used again.
-    """CREATE TABLE IF NOT EXISTS procession_vectors (
-        number INTEGER PRIMARY KEY AUTOINCREMENT, index_name TEXT NOT NULL, resource_id TEXT NOT NULL,
-        thread_id TEXT NOT NULL, message_id TEXT NOT NULL, part INTEGER NOT NULL, facts TEXT, vector BLOB NOT NULL
-    )""",
-    "CREATE INDEX IF NOT EXISTS procession_vectors_by_resource ON procession_vectors (resource_id, index_name)",
-    "CREATE INDEX IF NOT EXISTS procession_vectors_by_message"
-    " ON procession_vectors (thread_id, message_id, index_name, resource_id)",
-    # How many there are of each resource, and under '*' of all together: whoever has vectors in memory compares
-    # ``change``, which is another number whenever some were deleted.
-    """CREATE TABLE IF NOT EXISTS procession_vector_scopes (
-        index_name TEXT NOT NULL, scope TEXT NOT NULL, length INTEGER NOT NULL, total INTEGER NOT NULL,
-        change INTEGER NOT NULL, PRIMARY KEY (index_name, scope)
-    ) WITHOUT ROWID""",
+VECTORS = Family(
+    name="vectors",
+    tables=(
+        # The vector comes last in its row: what comes before is read without it.  A number is never used again.
+        """CREATE TABLE procession_vectors (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, index_name TEXT NOT NULL, resource_id TEXT NOT NULL,
+            thread_id TEXT NOT NULL, message_id TEXT NOT NULL, part INTEGER NOT NULL, facts TEXT, vector BLOB NOT NULL
+        )""",
+        "CREATE INDEX procession_vectors_by_resource ON procession_vectors (resource_id, index_name)",
+        "CREATE INDEX procession_vectors_by_message"
+        " ON procession_vectors (thread_id, message_id, index_name, resource_id)",
+        # How many there are of each resource, and under '*' of all together: whoever has vectors in memory compares
+        # ``change``, which is another number whenever some were deleted.
+        """CREATE TABLE procession_vector_scopes (
+            index_name TEXT NOT NULL, scope TEXT NOT NULL, length INTEGER NOT NULL, total INTEGER NOT NULL,
+            change INTEGER NOT NULL, PRIMARY KEY (index_name, scope)
+        ) WITHOUT ROWID""",
+    ),
 )
+"""The tables of vectors."""
 
 CACHED_BYTES = 256 * 2**20
 """How much of the vectors is kept in memory for the next search, by each process."""
@@ -58,22 +65,35 @@ _SMALL = 1000
 _ON_THE_LOOP = 50
 """Vectors that are written on the event loop, in less than two milliseconds."""
 
-_IN_A_THREAD = 2**21
-"""Bytes of which nobody writes that many on the event loop."""
-
 _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("procession_vector_threads")
 
 
-class SQLiteVectors:
+class SQLiteVectors(ConversationFile):
     """
-    A ``VectorStore`` over a connection: part of a ``SQLiteStore``.
-
-    Whoever has it as a base sets these three, the connection with :data:`VECTOR_TABLES` among its tables.
+    A ``VectorStore`` in a file; what is large of it stays in memory, up to *vector_cache* bytes.
     """
 
-    _connection: Connection
-    _commits: Commits
-    _vectors: VectorCache
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        synchronous: Synchronous,
+        records: Records | None,
+        clock: Callable[[], float],
+        families: Sequence[Family] = (),
+        vector_cache: int = CACHED_BYTES,
+    ) -> None:
+        super().__init__(path, synchronous=synchronous, records=records, clock=clock, families=(VECTORS, *families))
+        if vector_cache < 0:
+            raise DefinitionError(f"vector_cache is {vector_cache!r}", hint="give bytes, 0 to keep nothing in memory")
+        self._vectors = VectorCache(vector_cache)
+
+    async def aclose(self) -> None:
+        """
+        Close the file, and forget what is in memory; the next use opens it again.
+        """
+        self._vectors.forget()
+        await super().aclose()
 
     async def put_vectors(self, index: str, items: Sequence[VectorItem]) -> None:
         """
@@ -85,7 +105,7 @@ class SQLiteVectors:
         if not items:
             return
         units = checked_units(index, items)
-        size = sum(map(len, units)) if len(items) <= _ON_THE_LOOP else max(_IN_A_THREAD, sum(map(len, units)))
+        size = sum(map(len, units)) if len(items) <= _ON_THE_LOOP else max(LARGE, sum(map(len, units)))
         await self._commits.write(partial(_put, index, items, units), size)
 
     async def search(
@@ -109,7 +129,7 @@ class SQLiteVectors:
             vector, top_k=top_k, thread_id=thread_id, threshold=threshold, facts=facts, without=without
         )
         scope = Scope(index, resource_id)
-        found = await self._connection.read(partial(_search_small, scope, sought))
+        found = await self._read(partial(_search_small, scope, sought))
         return await self._beside(partial(self._search, scope, sought)) if found is None else found
 
     async def delete_vectors(
@@ -129,7 +149,7 @@ class SQLiteVectors:
         if message_ids is not None:
             wanted["message_id IN (SELECT value FROM json_each(?))"] = json.dumps(list(message_ids))
         deleted = await self._commits.write(
-            partial(_delete, " AND ".join(wanted), tuple(wanted.values())), 0 if message_ids else _IN_A_THREAD
+            partial(_delete, " AND ".join(wanted), tuple(wanted.values())), 0 if message_ids else LARGE
         )
         if thread_id is None:  # what it was meant to get rid of is not kept in memory, either
             self._vectors.forget(index, resource_id)
@@ -234,27 +254,23 @@ def _search_small(scope: Scope, sought: SearchFor, made: sqlite3.Connection) -> 
     """
     Search a small scope, or the part of one that a thread is, in the file; ``None`` where there is too much.
     """
-    made.execute("BEGIN")
-    try:
-        state = _checked_state(made, scope, sought)
-        if state is None:
-            return []
-        where, values = scope.where, scope.values
-        if sought.thread_id is not None:
-            # The plus keeps SQLite from going through all that the resource has.
-            where = "thread_id = ? AND index_name = ?" + ("" if scope.resource_id is None else " AND +resource_id = ?")
-            values = (sought.thread_id, *values)
-        if state.rows > _SMALL:
-            if sought.thread_id is None:
-                return None
-            some = f"SELECT 1 FROM procession_vectors WHERE {where} LIMIT {_SMALL + 1}"
-            if made.execute(f"SELECT count(*) FROM ({some})", values).fetchone()[0] > _SMALL:
-                return None
-        rows = VectorRows(state.length)
-        for found in read_rows(made, where, values):
-            rows.add(found.units, found.refs, found.facts)
-    finally:
-        made.execute("ROLLBACK")
+    state = _checked_state(made, scope, sought)
+    if state is None:
+        return []
+    where, values = scope.where, scope.values
+    if sought.thread_id is not None:
+        # The plus keeps SQLite from going through all that the resource has.
+        where = "thread_id = ? AND index_name = ?" + ("" if scope.resource_id is None else " AND +resource_id = ?")
+        values = (sought.thread_id, *values)
+    if state.rows > _SMALL:
+        if sought.thread_id is None:
+            return None
+        some = f"SELECT 1 FROM procession_vectors WHERE {where} LIMIT {_SMALL + 1}"
+        if made.execute(f"SELECT count(*) FROM ({some})", values).fetchone()[0] > _SMALL:
+            return None
+    rows = VectorRows(state.length)
+    for found in read_rows(made, where, values):
+        rows.add(found.units, found.refs, found.facts)
     return rows.view().search(sought)
 
 
