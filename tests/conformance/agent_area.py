@@ -18,6 +18,7 @@ from tests.conformance.notation import as_json, error_of, message_text, result_o
 from tests.conformance.ops import our_settings, tool_choice
 from tests.conformance.pipelines import build_pipeline
 from tests.conformance.processors import build_processor, prepare_step
+from tests.conformance.recall import AnswersFirst, build_embedder, recall_options
 from tests.conformance.scenario import Json, Unknown, is_object, listing, mapping, named
 from tests.conformance.trace import Recorder
 
@@ -85,6 +86,9 @@ class Stage:
         for name in given:
             if name not in inspect.signature(Memory).parameters:
                 raise Unknown("memory option", name)
+        embedder = mapping(self.setup.get("builtin_processors")).get("embedder")
+        if embedder is not None:
+            given |= {"vector": AnswersFirst(), "embedder": build_embedder(embedder)}
         return Memory(storage=self.store, **given)
 
     def processor(self, key: str) -> Any:
@@ -264,6 +268,8 @@ def memory_options(options: Mapping[str, Json]) -> dict[str, Any]:
     if is_object(working := given.get("working_memory")):
         settings = {name: value for name, value in working.items() if name != "enabled"}
         given["working_memory"] = settings if working.get("enabled", True) else False
+    if "semantic_recall" in given:
+        given["semantic_recall"] = recall_options(given["semantic_recall"])
     return given
 
 

@@ -13,12 +13,14 @@ from procession.messages.parts import FilePart
 from procession.processors.context import HookContext
 from procession.processors.contexts import InputContext
 from procession.processors.options import one_of
+from procession.processors.remembered import remembered_messages
 from procession.processors.violation import Violation
 
 __all__ = ["Scope", "messages_in", "note_files", "scope_of"]
 
 Scope = Literal["new_messages", "last_message", "last_user", "all"]
-"""All that came with the call, the last of them, the last of a user among them, or what memory recalled as well."""
+"""All that came with the call, the last of them, the last of a user among them, or what memory recalled as well,
+also of other conversations."""
 
 
 def scope_of(name: str, scope: Scope | None, last_message_only: bool) -> Scope:
@@ -39,7 +41,7 @@ def messages_in(ctx: InputContext, scope: Scope) -> list[Message]:
     Return the messages that *scope* names.
     """
     if scope == "all":
-        return list(ctx.view)
+        return [*ctx.view, *remembered_messages(ctx.message_list)]
     messages = list(ctx.message_list.view("input"))
     if scope == "last_user":
         messages = [message for message in messages if message.role == "user"]

@@ -14,6 +14,7 @@ from procession.messages.text.tricks import tricks_in
 from procession.processors.context import HookContext
 from procession.processors.guarded_strings import NOTICE
 from procession.processors.hold_back import Piece, pieces_of
+from procession.processors.remembered import put_back, take_out
 from procession.processors.strings import Path
 from procession.processors.text_places import Change, Place, changed, findings
 
@@ -61,13 +62,10 @@ def guarded_message(
     if changes:
         parts, hidden = changed(message, changes)
         message = message.with_parts(parts)
-        ctx.message_list.replace(message, redacted=hidden)
+        put_back(ctx.message_list, message, hidden)
     if dropped:
         rest = [part for part in message.parts if not isinstance(part, TextPart)]
-        if message.role == "assistant" and rest:  # its tool calls stay
-            ctx.message_list.replace(message.with_parts(rest), redacted=True)
-        else:
-            ctx.message_list.remove([message.id], redacted=True)
+        take_out(ctx.message_list, message, rest if message.role == "assistant" else ())  # its tool calls stay
 
 
 def placed(metadata: Any, where: Mapping[str, Any]) -> Any:

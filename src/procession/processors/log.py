@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["log_callback_error", "log_not_written", "log_once", "log_overwritten", "log_skipped"]
+__all__ = ["log_callback_error", "log_embedding", "log_not_written", "log_once", "log_overwritten", "log_skipped"]
 
 _said: set[tuple[str, str]] = set()
 
@@ -52,3 +52,11 @@ def log_overwritten(what: str, fields: int) -> None:
     Say that two have changed so many *fields* at the same time, and that the later one's values stand.
     """
     _logger().warning(f"fields of {what} were changed by two at once", fields=fields)
+
+
+def log_embedding(message: str, index: str, error: BaseException | None = None) -> None:
+    """
+    Say how it goes with what is embedded beside the runs; what an error says may quote private text and is left out.
+    """
+    failed = {"error": type(error).__name__} if error is not None else {}
+    _logger().warning(message, index=index, **failed)

@@ -19,6 +19,7 @@ from procession.processors.detect.verdicts import VERDICT_TTL
 from procession.processors.guard_scope import Scope
 from procession.processors.hold_back import Piece
 from procession.processors.options import one_of, some_of
+from procession.processors.remembered import take_out
 from procession.processors.text_guard import Mode, Phase
 from procession.processors.violation import OnViolation
 from procession.storage.cache import CacheStore
@@ -151,7 +152,7 @@ class PromptInjectionDetector(AskingGuard):
                 if regions and regions[0].owner.replacement is None:
                     where = {"phase": ctx.hook.value, "messageId": message.id}
                     self.settle(ctx, [Piece(text, 0, regions[0])], where)
-                    ctx.message_list.remove([message.id], redacted=True)
+                    take_out(ctx.message_list, message)
                     return
         super().look_at(ctx, message, texts, look)
 

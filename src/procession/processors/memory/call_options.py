@@ -9,6 +9,7 @@ from typing import Any
 
 from procession.errors import InputError
 from procession.processors.memory.history_limit import history_limit
+from procession.processors.memory.recall_settings import recall_override
 
 __all__ = ["checked_options"]
 
@@ -25,6 +26,7 @@ _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
     "observational": _flag,
     "read_only": _flag,
     "save_per_step": _flag,
+    "semantic_recall": lambda name, value: recall_override(value),
     "working_memory": _flag,
 }
 """By the name of ``Memory``'s option, in the order of the alphabet: returns what is kept of the value, or raises."""

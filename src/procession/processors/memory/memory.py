@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from procession.errors import DefinitionError, InputError
 from procession.messages.message import Message
+from procession.models.embedder import Embedder
 from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
 from procession.processors.memory.deleting import Deleted, deleted_from
@@ -19,6 +20,9 @@ from procession.processors.memory.kept_where import Storage, storage_of
 from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
 from procession.processors.memory.outbox import log_unsaved, outbox_of
+from procession.processors.memory.recall_hit import RecallHit
+from procession.processors.memory.recall_settings import RecallGiven
+from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
@@ -26,6 +30,7 @@ from procession.processors.memory.working_memory_settings import WorkingMemorySe
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.threads import Thread, ThreadPage
+from procession.storage.vectors import VectorStore
 
 if TYPE_CHECKING:
     from procession.processors.memory.observation_settings import Observational
@@ -72,6 +77,9 @@ class Memory:
         on_save_error: OnSaveError = "report",
         on_error: Literal["stop", "skip"] = "stop",
         observational: Observational = False,
+        semantic_recall: RecallGiven = False,
+        vector: VectorStore | None = None,
+        embedder: Embedder | str | None = None,
     ) -> None:
         """
         Remember in *storage*: a store, a path or a url.  Without one the environment's ``PROCESSION_STORE`` names it, else
@@ -79,11 +87,14 @@ class Memory:
 
         *last_messages* is how many messages are recalled: ``None`` for all, ``False`` to recall and save nothing.  With
         *observational* a long thread is recalled as observations and its newest messages instead.
+        *semantic_recall* finds what is like the input, too, wherever it stands: with *vector*, by default the storage, and
+        *embedder*, by default the offline one.  Turns are then saved whatever *last_messages* says.
 
         *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
         ``WorkingMemorySettings``.
 
-        Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be.
+        Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be, and where something
+        that is needed is missing.
         """
         self.storage = storage_of(storage)
         self._closes = self.storage is not storage
@@ -110,6 +121,9 @@ class Memory:
             ),
             self._working,
             self._observational,
+            None
+            if semantic_recall is False
+            else SemanticRecall(self.storage, vector, embedder, settings=semantic_recall),
         )
 
     def input_processors(self) -> Sequence[Processor]:
@@ -143,6 +157,41 @@ class Memory:
                 break
             before = page[0].id
         return found[max(0, len(found) - last) :]
+
+    async def search(
+        self, query: str, *, resource: str | None, thread: str | None = None, top_k: int | None = None
+    ) -> list[RecallHit]:
+        """
+        Return the messages of a resource, or of one of its threads, that are most like *query*, the most alike first.
+
+        ``None`` as the *resource* is every resource.  Raises ``DefinitionError`` without semantic recall, ``InputError``
+        for a query without a word, and ``ModelError`` or ``StoreError`` where the embedder or a store fails.
+        """
+        return await self._semantic_recall.search(query, resource=resource, thread=thread, top_k=top_k)
+
+    async def drain(self) -> None:
+        """
+        Wait until all that was saved is embedded; where that fails, raise why.
+
+        Raises ``DefinitionError`` without semantic recall.
+        """
+        await self._semantic_recall.drain()
+
+    async def reindex(self) -> int:
+        """
+        Have every message that is stored embedded anew, in the background or by ``drain()``; returns how many there are.
+
+        Raises ``DefinitionError`` without semantic recall.
+        """
+        return await self._semantic_recall.reindex()
+
+    async def drop_index(self, name: str) -> int:
+        """
+        Delete all vectors of the index of this name, such as that of an embedder of before; returns how many there were.
+
+        Raises ``DefinitionError`` without semantic recall.
+        """
+        return await self._semantic_recall.drop_index(name)
 
     async def thread(self, thread: str, resource: str) -> Thread | None:
         """
@@ -294,6 +343,12 @@ class Memory:
         overrides = checked_options(options)
         if overrides.get("working_memory"):
             self._written_down()
+        recalls = "semantic-recall" in self._by_id
+        if overrides.get("semantic_recall", False) is not False and not recalls:
+            raise InputError(
+                "memory option semantic_recall is given, and the memory has none",
+                hint="Memory(..., semantic_recall=True)",
+            )
         last: HistoryLimit | None = overrides.get("last_messages", self.last_messages)
         if last is not None and last.max_tokens is not None and "memory-token-limiter" not in self._by_id:
             raise InputError(
@@ -304,14 +359,21 @@ class Memory:
         return MemoryUse(
             thread_id=given.id,
             resource_id=resource,
-            last_messages=(last.max_messages or "all") if last is not None else None,
-            enabled=last is not None,
             observed=self._is_observed(overrides),
+            last_messages=(last.max_messages or "all") if last is not None else 0 if recalls else None,
+            enabled=last is not None or recalls,
             read_only=overrides.get("read_only", self.read_only),
             overrides=overrides or None,
             title=given.title,
             metadata=given.metadata,
         )
+
+    @property
+    def _semantic_recall(self) -> SemanticRecall:
+        found = self._by_id.get("semantic-recall")
+        if isinstance(found, SemanticRecall):
+            return found
+        raise DefinitionError("the memory has no semantic recall", hint="Memory(..., semantic_recall=True)")
 
 
 def _without_signals(messages: Sequence[Message]) -> list[Message]:

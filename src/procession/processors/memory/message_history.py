@@ -92,7 +92,7 @@ class MessageHistory(Processor):
         use = use_of(ctx.scope)
         if use is None or not use.enabled:
             return
-        found = await self._recall(use) if not use.observed else []
+        found = await self._recall(use) if use.last_messages != 0 and not use.observed else []
         recalled = [message for message in found if message.role != "system"]
         if recalled:
             ctx.message_list.add(recalled, "memory")

@@ -22,7 +22,7 @@ class MemoryUse(Value, kw_only=True):
     thread_id: str
     resource_id: str
     last_messages: int | Literal["all"] | None = None
-    """How many messages are recalled; ``None`` for the processor's own setting."""
+    """How many messages are recalled, 0 for none; ``None`` for the processor's own setting."""
     enabled: bool = True
     read_only: bool = False
     observed: bool = False
