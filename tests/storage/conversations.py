@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,15 +15,18 @@ from tests.storage.journals import Clock
 from tests.storage.other_process import in_turns
 
 from procession.messages.message import Message
+from procession.storage.cipher import new_key
+from procession.storage.file_sink import FileSink
 from procession.storage.index_queue import IndexQueue
 from procession.storage.memory import InMemoryStore
 from procession.storage.notes import NoteStore
+from procession.storage.records import Records
 from procession.storage.sqlite.store import SQLiteStore
 from procession.storage.threads import MessageRef, Passage, ThreadStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-KINDS: list[Any] = ["memory", "sqlite", "two-processes", pytest.param("postgres", marks=pytest.mark.service)]
+KINDS: list[Any] = ["memory", "sqlite", "sealed", "two-processes", pytest.param("postgres", marks=pytest.mark.service)]
 """The stores that must pass; one that needs a server is ``pytest.param(..., marks=pytest.mark.service)``."""
 
 
@@ -41,8 +45,16 @@ async def made(kind: str, folder: Path, clock: Clock, fixture: Callable[[str], A
             yield store
         return
     path = str(folder / "memory.db")
-    async with SQLiteStore(path, clock=clock) as file:
-        yield file if kind == "sqlite" else in_turns(file, fixture("other_process"), path, clock)
+    records = sealing(folder) if kind == "sealed" else None
+    async with SQLiteStore(path, records=records, clock=clock) as file:
+        yield file if kind != "two-processes" else in_turns(file, fixture("other_process"), path, clock)
+
+
+def sealing(folder: Path, limit: int = 300) -> Records:
+    """Return records that are encrypted where that is possible, and stand in *folder* where they are long."""
+    is_encrypted = find_spec("cryptography") is not None
+    key = new_key() if is_encrypted else None
+    return Records(key=key, sink=FileSink(folder / "objects"), limit=limit, refuse_plain=is_encrypted)
 
 
 def said(text: str, minute: float = 0, *, id: str | None = None) -> Message:
