@@ -145,6 +145,8 @@ async def test_what_is_changed_meanwhile_is_embedded_again() -> None:
         await saved(store, *said("my dog"))
 
     await indexer(store, Meddling(change)).work(INDEX)
+    assert await store.waiting(INDEX) == 1
+    await indexer(store).work(INDEX)  # of whoever has saved it
     assert await found(store, "cat") == []
     assert await found(store, "dog") == ["u1"]
 

@@ -93,7 +93,7 @@ class Threads:
 class Queued(Threads):
     """One that keeps what is to be embedded as well."""
 
-    take = done = release = waiting = note_all = indexes = nothing
+    take = done = release = waiting = note_all = indexes = drop_index = nothing
 
 
 def test_what_is_missing_is_an_error_at_construction() -> None:

@@ -186,3 +186,17 @@ async def test_indexes_are_known_by_name(conversations: Conversations) -> None:
     await conversations.done("z", await conversations.take("z", limit=9, seconds=30))
     await conversations.delete_resource("ada")
     assert list(await conversations.indexes()) == ["z", "b", "a"]
+
+
+async def test_an_index_is_dropped(conversations: Conversations) -> None:
+    """What waits for it goes, and its name, as if there had never been one; other indexes, and messages, stay."""
+    await conversations.save("t", "ada", [said("a"), said("b", 1)], indexes=["i", "j"])
+    taken = await conversations.take("i", limit=1, seconds=30)
+    assert await conversations.drop_index("i") == 2
+    assert await conversations.drop_index("i") == 0
+    assert list(await conversations.indexes()) == ["j"]
+    assert await conversations.waiting("i") == 0
+    assert await conversations.waiting("j") == 2
+    assert await conversations.done("i", taken) == []
+    assert await conversations.note_all("i") == 2
+    assert list(await conversations.indexes()) == ["j", "i"]

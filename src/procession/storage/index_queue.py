@@ -84,3 +84,11 @@ class IndexQueue(Protocol):
         Return the names of the indexes that anything was ever noted for, the first one first.
         """
         ...
+
+    async def drop_index(self, index: str) -> int:
+        """
+        Forget an index, with what waits for it, and return how much that was; its vectors are the ``VectorStore``'s.
+
+        It is then as if nothing had ever been noted for it.
+        """
+        ...

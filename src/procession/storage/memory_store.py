@@ -360,6 +360,12 @@ class InMemoryStore(InMemoryVectors):
     ) -> None:
         await self.aclose()
 
+    async def drop_index(self, index: str) -> int:
+        """
+        Forget an index, with what waits for it, and return how much that was.
+        """
+        return len(self._queues.pop(index, {}))
+
     def _note(self, index: str, ref: MessageRef) -> None:
         self._count += 1
         queue = self._queues.setdefault(index, {})

@@ -125,7 +125,12 @@ class Indexer:
         """
         Embed until nothing is left to take; *refused* messages are left aside until their time is over, or are an error.
         """
-        while items := await self._queue.take(index, limit=BATCH, seconds=self._lease):
+        taken = BATCH
+        while taken == BATCH:  # fewer are all there were, and whoever saves more has it embedded
+            items = await self._queue.take(index, limit=BATCH, seconds=self._lease)
+            taken = len(items)
+            if not items:
+                return
             try:
                 await self._embed(index, items, refused)
             except BaseException:

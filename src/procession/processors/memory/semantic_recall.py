@@ -206,9 +206,10 @@ class SemanticRecall(Processor):
 
     async def drop_index(self, name: str) -> int:
         """
-        Delete all vectors of an index, such as that of another embedder, and return how many there were.
+        Forget an index, such as that of another embedder, and return how many vectors of it there were.
         """
         self._known.discard(name)
+        await self._queue.drop_index(name)
         return await self.vector.delete_vectors(index=name)
 
     # -- how

@@ -130,6 +130,18 @@ class PostgresIndexQueue(PostgresPart):
 
         return await self._connection.read(read)
 
+    async def drop_index(self, index: str) -> int:
+        """
+        Forget an index, with what waits for it, and return how much that was.
+        """
+
+        async def write(made: AsyncConnection) -> int:
+            gone = await made.execute(delete(TO_INDEX).where(_Q.index_name == index))
+            await made.execute(delete(NAMES).where(NAMES.c.name == index))
+            return gone.rowcount
+
+        return await self._connection.write(write)
+
 
 def _among(items: Collection[ToIndex]) -> Any:
     return tuple_(*_KEY, _Q.revision).in_([(item.thread_id, item.message.id, item.revision) for item in items])

@@ -125,6 +125,18 @@ class SQLiteIndexQueue(ConversationFile):
 
         return tuple(name for (name,) in await self._read(read))
 
+    async def drop_index(self, index: str) -> int:
+        """
+        Forget an index, with what waits for it, and return how much that was.
+        """
+
+        def drop(made: sqlite3.Connection) -> int:
+            gone = made.execute(f"DELETE FROM procession_index_queue WHERE {_INDEX}", (index,)).rowcount
+            made.execute("DELETE FROM procession_indexes WHERE name = ?", (index,))
+            return gone
+
+        return await self._write(drop, LARGE)
+
 
 def _waiting(made: sqlite3.Connection, index: str) -> int:
     question = f"SELECT count(*) FROM procession_index_queue WHERE {_INDEX}"
