@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.agents.suspending import asker, asking
+from tests.processors.recall_kit import INDEX, Words
 
 from procession.agents.agent import Agent
 from procession.agents.forget import Forgotten
 from procession.agents.workflow_tool import workflow_tool
 from procession.errors import InputError, NotForgotten, StoreError
 from procession.messages.message import Message
+from procession.models.embedder import Embeddings
 from procession.processors.cache.response_cache import ResponseCache
 from procession.processors.detect.detector import Verdict
 from procession.processors.guardrails.pii import PIIDetector
@@ -27,6 +31,7 @@ from procession.storage.memory import InMemoryCacheStore, InMemoryJournal
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.notes import NoteKey
 from procession.storage.sqlite.journal import SQLiteJournal
+from procession.storage.sqlite.store import SQLiteStore
 from procession.storage.threads import MessageRef
 from procession.storage.vectors import VectorItem
 from procession.testing.fake_model import FakeModel
@@ -101,6 +106,42 @@ async def test_what_is_embedded_meanwhile_does_not_come_back() -> None:
     gone = await store.done("i", taken)
     assert {ref.thread_id for ref in gone} == {"t1", "t2"}
     assert gone[0] == MessageRef("t1", gone[0].message_id)
+
+
+class Slow(Words):
+    """An embedder that waits until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.goes_on = anyio.Event(), anyio.Event()
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return the vectors, once that is allowed."""
+        self.begun.set()
+        await self.goes_on.wait()
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize("thread", [None, "t1"])
+@pytest.mark.parametrize("kind", ["memory", "file"])
+async def test_an_indexer_brings_nothing_back(tmp_path: Path, kind: str, thread: str | None) -> None:
+    """What an indexer is embedding while it is forgotten has no vectors in the end; what others said has."""
+    store: Any = InMemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "all.db")
+    embedder = Slow()
+    memory = Memory(store, semantic_recall=True, embedder=embedder)
+    agent = Agent("a", model=FakeModel(["Hi"]), memory=memory)
+    for name, resource in OWNERS:
+        await store.save(name, resource, [Message.user(f"the cat of {name}")], indexes=[INDEX])
+    async with anyio.create_task_group() as group:
+        group.start_soon(memory.drain)
+        await embedder.begun.wait()
+        assert (await agent.forget(resource="ada", thread=thread)).threads == (2 if thread is None else 1)
+        embedder.goes_on.set()
+    hits = await store.search(INDEX, array("f", [1, 0, 0, 0, 0]), top_k=9, resource_id=None)
+    assert {hit.thread_id for hit in hits} == ({"t3"} if thread is None else {"t2", "t3"})
+    assert await store.waiting(INDEX) == 0
+    if kind == "file":
+        await store.aclose()
 
 
 class Silent:

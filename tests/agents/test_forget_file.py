@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from procession.storage.sealed_journal import SealedJournal
 from procession.storage.sqlite.cache import SQLiteCacheStore
 from procession.storage.sqlite.journal import SQLiteJournal
 from procession.storage.sqlite.store import SQLiteStore
+from procession.storage.vectors import VectorItem
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 
@@ -85,6 +87,10 @@ class Stores:
             await self.store.update_thread(thread, resource, title=f"Of {word}", metadata={"about": word})
             key = NoteKey(kind="working-memory", resource_id=resource, thread_id=thread)
             assert await self.store.put_note(key, f"Likes {word}. " * 100, version=0)
+            facts = {"about": word} if cached else None  # these are not encrypted either
+            vector = array("f", [1.0, float(len(word))])
+            item = VectorItem(thread_id=thread, resource_id=resource, message_id="m", vector=vector, facts=facts)
+            await self.store.put_vectors("i", [item])
         return agent
 
     async def aclose(self) -> None:
@@ -106,7 +112,7 @@ async def test_nothing_is_left_in_the_file(
     agent = await stores.fill(cached=not is_encrypted)  # answers in caches are not encrypted
     assert words_in(tmp_path) == (set() if is_encrypted else set(WORDS.values()))
     forgotten = await agent.forget(resource="ada", thread=thread)
-    assert (forgotten.threads, forgotten.runs) == ((2, 2) if thread is None else (1, 1))
+    assert (forgotten.threads, forgotten.vectors, forgotten.runs) == ((2, 2, 2) if thread is None else (1, 1, 1))
     assert forgotten.left == ()
     await stores.aclose()
     stay = {word for (name, resource), word in WORDS.items() if resource == "bob" or thread not in (None, name)}
