@@ -28,7 +28,8 @@ from procession.storage.vectors import VectorItem
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 
-WORDS = {("t1", "ada"): "AdaTulipOne", ("t2", "ada"): "AdaTulipTwo", ("t3", "bob"): "BobTulip"}
+ADA = "ada@example.org"
+WORDS = {("t1", ADA): "AdaTulipOne", ("t2", ADA): "AdaTulipTwo", ("t3", "bob"): "BobTulip"}
 needs_cryptography = pytest.mark.skipif(
     find_spec("cryptography") is None, reason="needs cryptography: pip install 'procession[encryption]'"
 )
@@ -111,10 +112,11 @@ async def test_nothing_is_left_in_the_file(
     stores = Stores(tmp_path, new_key() if is_encrypted else None, limit)
     agent = await stores.fill(cached=not is_encrypted)  # answers in caches are not encrypted
     assert words_in(tmp_path) == (set() if is_encrypted else set(WORDS.values()))
-    forgotten = await agent.forget(resource="ada", thread=thread)
+    forgotten = await agent.forget(resource=ADA, thread=thread)
     assert (forgotten.threads, forgotten.vectors, forgotten.runs) == ((2, 2, 2) if thread is None else (1, 1, 1))
     assert forgotten.left == ()
     await stores.aclose()
+    assert (ADA.encode() in on_disk(tmp_path)) == (thread is not None)  # ids are personal data, too
     stay = {word for (name, resource), word in WORDS.items() if resource == "bob" or thread not in (None, name)}
     assert words_in(tmp_path) == (set() if is_encrypted else stay)
     for (name, resource), word in WORDS.items():
@@ -125,5 +127,5 @@ async def test_nothing_is_left_in_the_file(
         assert len(runs) == int(word in stay)
     if limit is not None:
         check_objects(tmp_path)
-    assert await agent.forget(resource="ada", thread=thread) == Forgotten()
+    assert await agent.forget(resource=ADA, thread=thread) == Forgotten()
     await stores.aclose()
