@@ -13,7 +13,7 @@ import anyio
 
 from procession.errors import DefinitionError, StoreError
 from procession.messages.message import Message
-from procession.storage.message_records import message_of, message_text
+from procession.storage.message_records import message_of
 from procession.storage.records import Records, record_name
 from procession.storage.sqlite.commits import Commits
 from procession.storage.sqlite.connection import Connection, Synchronous
@@ -124,7 +124,7 @@ class ConversationFile:
         try:
             return await self._commits.write(work, size, then=forget if gone is not None else None)
         except StoreError:
-            await self._forget(written, scope)
+            await self._forget_all(written, scope)
             raise
 
     async def _forget(self, stored: Iterable[str | None], scope: str) -> None:
@@ -132,25 +132,29 @@ class ConversationFile:
         if texts:
             await self._records.forget(texts, scope=scope)
 
-    # -- messages as they stand in the file
+    # -- texts as they stand in the file
 
-    async def _stored(self, messages: Iterable[Message], thread_id: str, scope: str) -> list[str]:
+    async def _stored(self, texts: Iterable[tuple[str, str]], scope: str) -> list[str]:
         """
-        Return what stands in the file for *messages*: all of them, or nothing is left of any.
+        Return what stands in the file for *texts*, each with its record's name: all of them, or nothing is left of any.
         """
-        texts = [message_text(message) for message in messages]
-        if self._records.is_plain:
-            return texts
         stored: list[str] = []
         try:
-            for message, text in zip(messages, texts, strict=True):
-                name = record_name("message", thread_id, message.id)
-                stored.append(await self._records.write(text, scope=scope, name=name))
+            for text, name in texts:
+                if not (self._records.is_plain and text.startswith("{")):
+                    text = await self._records.write(text, scope=scope, name=name)
+                stored.append(text)
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._forget(stored, scope)
+            await self._forget_all(stored, scope)
             raise
         return stored
+
+    async def _forget_all(self, stored: Iterable[str | None], scope: str) -> None:
+        """
+        Forget what was written for something that does not come about, whoever cancels meanwhile.
+        """
+        with anyio.CancelScope(shield=True):
+            await self._forget(stored, scope)
 
     async def _message(self, stored: str, thread_id: str, message_id: str, scope: str) -> Message:
         """

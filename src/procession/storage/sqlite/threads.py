@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from procession.errors import MessageError, StoreError
 from procession.messages.message import Message
 from procession.storage.base import UNCHANGED, Unchanged
-from procession.storage.message_records import metadata_of, metadata_text
+from procession.storage.message_records import message_text, metadata_of, metadata_text
 from procession.storage.moments import moment_of, time_of
 from procession.storage.pages import counted, cursor_of, read_cursor
 from procession.storage.records import record_name
@@ -82,11 +82,14 @@ class SQLiteThreads(ConversationFile):
         """
         changes: dict[str, str | None] = {}
         if not isinstance(title, Unchanged):
-            changes["title"] = await self._title_stored(title, thread_id, resource_id)
+            changes["title"] = title
         if not isinstance(metadata, Unchanged):
-            changes["metadata"] = await self._metadata_stored(metadata, thread_id, resource_id)
+            changes["metadata"] = metadata_text(metadata) if metadata is not None else None
         if not changes:
             return await self.thread(thread_id, resource_id=resource_id)
+        texts = {name: text for name, text in changes.items() if text is not None}
+        stored = await self._stored([(text, record_name(name, thread_id)) for name, text in texts.items()], resource_id)
+        changes |= dict(zip(texts, stored, strict=True))
         now = self._clock()
 
         def write(made: sqlite3.Connection) -> tuple[Row | None, list[str | None]]:
@@ -178,12 +181,15 @@ class SQLiteThreads(ConversationFile):
         if not messages:
             return
         each = list({message.id: message for message in messages}.values())
-        stored = await self._stored(each, thread_id, resource_id)
+        texts = [(message_text(one), record_name("message", thread_id, one.id)) for one in each]
+        if title is not None:
+            texts.append((title, record_name("title", thread_id)))
+        stored = await self._stored(texts, resource_id)
         saving = Saving(
             thread_id=thread_id,
             resource_id=resource_id,
-            rows=[(one.id, moment_of(one.created_at), text) for one, text in zip(each, stored, strict=True)],
-            title=await self._title_stored(title, thread_id, resource_id),
+            rows=[(one.id, moment_of(one.created_at), text) for one, text in zip(each, stored, strict=False)],
+            title=stored[-1] if title is not None else None,
             indexes=tuple(dict.fromkeys(indexes)),
             tells_replaced=not self._records.is_plain,
             now=self._clock(),
@@ -248,11 +254,15 @@ class SQLiteThreads(ConversationFile):
         Return *saving* with *metadata* laid over what the thread has at the moment.
         """
         id, scope = saving.thread_id, saving.resource_id
-        row = await self._read(lambda made: _find(made, id, scope))
-        stored = row[7] if row is not None else None
-        known = await self._metadata(stored, id, scope) or {}
-        laid = await self._metadata_stored({**known, **metadata}, id, scope)
-        return saving.replace(metadata=laid, known_metadata=stored)
+        try:
+            row = await self._read(lambda made: _find(made, id, scope))
+            known = row[7] if row is not None else None
+            laid = metadata_text({**(await self._metadata(known, id, scope) or {}), **metadata})
+            (stored,) = await self._stored([(laid, record_name("metadata", id))], scope)
+        except BaseException:
+            await self._forget_all(saving.replace(metadata=None).texts, scope)
+            raise
+        return saving.replace(metadata=stored, known_metadata=known)
 
     async def _thread(self, row: Row) -> Thread:
         _, id, scope, created_at, updated_at, _, title, metadata = row
@@ -273,17 +283,6 @@ class SQLiteThreads(ConversationFile):
         if stored is None:
             return None
         return metadata_of(await self._text(stored, scope, "metadata", thread_id), thread_id=thread_id)
-
-    async def _title_stored(self, title: str | None, thread_id: str, scope: str) -> str | None:
-        if title is None:
-            return None
-        return await self._records.write(title, scope=scope, name=record_name("title", thread_id))
-
-    async def _metadata_stored(self, metadata: Mapping[str, Any] | None, thread_id: str, scope: str) -> str | None:
-        if metadata is None:
-            return None
-        text = metadata_text(metadata)
-        return await self._records.write(text, scope=scope, name=record_name("metadata", thread_id))
 
 
 def _find(made: sqlite3.Connection, thread_id: str, resource_id: str | None) -> Row | None:
