@@ -15,6 +15,7 @@ from tests.storage.postgres_server import PostgresServer
 
 from procession.storage.memory import InMemoryStore
 from procession.storage.sqlite.store import SQLiteStore
+from procession.storage.sqlite.vector_extension import extension
 from procession.storage.sqlite.vectors import CACHED_BYTES
 from procession.storage.threads import MessageRef
 from procession.storage.vectors import Facts, VectorHit, VectorItem, VectorStore
@@ -24,9 +25,11 @@ HERE = ("memory", "memory-plain", "sqlite", "sqlite-plain", "sqlite-cached", "sq
 
 KINDS: list[Any] = [
     *HERE,
-    *(pytest.param(kind, marks=pytest.mark.service) for kind in ("pgvector", "pgvector-indexed")),
+    pytest.param("sqlite-vec", marks=pytest.mark.skipif(extension() is None, reason="this Python loads no sqlite-vec")),
+    pytest.param("pgvector", marks=pytest.mark.service),
+    pytest.param("pgvector-indexed", marks=pytest.mark.service),
 ]
-"""And those that need a server.  One of the two looks everything up in its index."""
+"""And those that need more.  The last one looks everything up in its index."""
 
 
 def postgres_with_vectors() -> Iterator[PostgresServer]:
@@ -62,9 +65,11 @@ async def made(
     if kind.startswith("memory"):
         yield InMemoryStore()
         return
-    if kind in ("sqlite-cached", "sqlite-streamed"):
+    if kind != "sqlite-vec":
+        monkeypatch.setattr("procession.storage.sqlite.vector_extension.extension", lambda: None)
+    if kind in ("sqlite-cached", "sqlite-streamed", "sqlite-vec"):
         monkeypatch.setattr("procession.storage.sqlite.vectors._SMALL", 0)
-    cached = 0 if kind == "sqlite-streamed" else CACHED_BYTES
+    cached = 0 if kind in ("sqlite-streamed", "sqlite-vec") else CACHED_BYTES
     async with SQLiteStore(folder / "memory.db", vector_cache=cached) as file:
         yield file
 

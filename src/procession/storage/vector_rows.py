@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 from procession.errors import InputError, StoreError
@@ -15,7 +16,7 @@ from procession.storage.nearest import FLOAT_BYTES, matrix, rows_with, unit
 from procession.storage.threads import MessageRef
 from procession.storage.vectors import Facts, VectorHit
 
-__all__ = ["RowsView", "SearchFor", "VectorRows", "best_of", "facts_text"]
+__all__ = ["RowsView", "SearchFor", "VectorRows", "best_of", "facts_of", "facts_text", "hits_of"]
 
 Kept = TypeVar("Kept")
 
@@ -131,7 +132,7 @@ class VectorRows:
         self.matrix = matrix(length, rows=rows)
         self.message_ids: list[str] = []
         self.threads = _Column(str)
-        self.facts = _Column(_facts)
+        self.facts = _Column(facts_of)
         self._gone: set[int] = set()
 
     def __len__(self) -> int:
@@ -228,9 +229,7 @@ class RowsView:
                 found[ref] = score
                 if len(found) == sought.top_k:
                     break
-        return [
-            VectorHit(thread_id=ref.thread_id, message_id=ref.message_id, score=score) for ref, score in found.items()
-        ]
+        return hits_of(found, sought.top_k)
 
     def _among(self, sought: SearchFor) -> Sequence[int] | None:
         """
@@ -251,7 +250,10 @@ def facts_text(facts: Facts | None) -> str | None:
     return None if facts is None else json.dumps(dict(facts), sort_keys=True)
 
 
-def _facts(text: str | None) -> Facts | None:
+def facts_of(text: str | None) -> Facts | None:
+    """
+    Return the facts that are kept as *text*.  Raises ``StoreError`` where they cannot be read.
+    """
     if text is None:
         return None
     try:
@@ -259,6 +261,16 @@ def _facts(text: str | None) -> Facts | None:
     except (TypeError, ValueError):
         raise StoreError("the facts of a vector cannot be read", hint="delete the index, and embed anew") from None
     return made
+
+
+def hits_of(found: Mapping[MessageRef, float], top_k: int) -> list[VectorHit]:
+    """
+    Return the first of what was *found*, with the scores.
+    """
+    return [
+        VectorHit(thread_id=ref.thread_id, message_id=ref.message_id, score=score)
+        for ref, score in islice(found.items(), top_k)
+    ]
 
 
 def best_of(hits: Iterable[VectorHit], top_k: int) -> list[VectorHit]:

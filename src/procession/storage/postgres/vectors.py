@@ -15,7 +15,7 @@ from procession.storage.postgres.part import PostgresPart
 from procession.storage.postgres.vector_table import VectorTable, lock_threads, tables_of
 from procession.storage.threads import MessageRef
 from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
-from procession.storage.vector_rows import SearchFor, facts_text
+from procession.storage.vector_rows import SearchFor, facts_text, hits_of
 from procession.storage.vectors import Facts, VectorHit, VectorItem
 
 __all__ = ["PostgresVectors"]
@@ -244,18 +244,13 @@ async def _by_index(
         best: dict[MessageRef, float] = {}
         for thread_id, message_id, score in rows:
             if sought.threshold is not None and score < sought.threshold:
-                return _hits(best, sought.top_k)
+                return hits_of(best, sought.top_k)
             best.setdefault(MessageRef(thread_id, message_id), score)
         if len(best) >= sought.top_k:
-            return _hits(best, sought.top_k)
+            return hits_of(best, sought.top_k)
         if len(rows) < limit or limit > _FEW:
             return None
         limit *= 4
-
-
-def _hits(best: dict[MessageRef, float], top_k: int) -> list[VectorHit]:
-    hits = [VectorHit(thread_id=ref.thread_id, message_id=ref.message_id, score=score) for ref, score in best.items()]
-    return hits[:top_k]
 
 
 def _written(unit: bytes) -> str:

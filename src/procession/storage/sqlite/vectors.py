@@ -23,6 +23,7 @@ from procession.storage.sqlite.connection import PATIENCE, Synchronous
 from procession.storage.sqlite.conversation_file import LARGE, ConversationFile
 from procession.storage.sqlite.schema import Family
 from procession.storage.sqlite.vector_cache import Scope, ScopeState, VectorCache, read_rows, read_state
+from procession.storage.sqlite.vector_extension import loaded, search_by_extension
 from procession.storage.threads import MessageRef
 from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
 from procession.storage.vector_rows import SearchFor, VectorRows, best_of, facts_text
@@ -172,7 +173,11 @@ class SQLiteVectors(ConversationFile):
         if state is None:
             return []
         if not self._vectors.takes(state):
-            return _search_file(made, scope, state, sought)
+            made.execute("BEGIN")
+            try:
+                return _search_file(made, scope, state, sought)
+            finally:
+                made.execute("ROLLBACK")
         view = self._vectors.view(made, scope)
         return [] if view is None else view.search(sought)
 
@@ -278,8 +283,13 @@ def _search_file(made: sqlite3.Connection, scope: Scope, state: ScopeState, soug
     """
     Search a scope that is too large to be kept in memory, some rows at a time.
     """
+    if loaded(made):
+        return search_by_extension(made, scope, sought)
+    where, values = scope.where, scope.values
+    if sought.thread_id is not None:
+        where, values = f"{where} AND thread_id = ?", (*values, sought.thread_id)
     best: list[VectorHit] = []
-    for found in read_rows(made, scope.where, scope.values):
+    for found in read_rows(made, where, values):
         rows = VectorRows(state.length)
         rows.add(found.units, found.refs, found.facts)
         best = best_of([*best, *rows.view().search(sought)], sought.top_k)
