@@ -197,8 +197,8 @@ async def test_recall_for_people_leaves_signals_out(last: int | None, store: InM
 @pytest.mark.parametrize(
     ("own", "options", "expected"),
     [
-        (10, None, (10, True, False)),
-        (None, None, ("all", True, False)),
+        (10, None, (None, True, False)),  # a history by hand has a number of its own
+        (None, None, (None, True, False)),
         (False, None, (None, False, False)),
         (10, {"last_messages": 3}, (3, True, False)),
         (10, {"last_messages": None}, ("all", True, False)),

@@ -355,12 +355,17 @@ class Memory:
                 "memory option last_messages has max_tokens, and this memory counts no tokens",
                 hint="Memory(last_messages=HistoryLimit(max_tokens=...)), which a call may say differently",
             )
+        count: int | Literal["all"] | None = None  # a history has its own, also one that is listed by hand
+        if last is None:
+            count = 0 if recalls else None
+        elif "last_messages" in overrides:
+            count = last.max_messages or "all"
         given = thread_given(thread)
         return MemoryUse(
             thread_id=given.id,
             resource_id=resource,
             observed=self._is_observed(overrides),
-            last_messages=(last.max_messages or "all") if last is not None else 0 if recalls else None,
+            last_messages=count,
             enabled=last is not None or recalls,
             read_only=overrides.get("read_only", self.read_only),
             overrides=overrides or None,
