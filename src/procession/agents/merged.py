@@ -19,6 +19,7 @@ from procession.messages.message_list import MessageList
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
+from procession.processors.memory.title import ON_TITLE
 from procession.processors.memory.use import MemoryUse, thread_given
 from procession.steps.owner import THREAD
 from procession.steps.scope import RequestScope
@@ -55,6 +56,8 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
             if agent.memory is not None
             else MemoryUse(thread_id=named.id, resource_id=resource, title=named.title, metadata=named.metadata)
         )
+        if (told := options.get(ON_TITLE)) is not None:
+            scope.resources[ON_TITLE] = told
     return (thread, resource) if in_use else (None, None)
 
 

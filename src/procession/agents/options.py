@@ -84,6 +84,8 @@ class SharedOptions(TypedDict, total=False):
     """Told the error that the call raises, once."""
     on_abort: Callback | None
     """Told the ``AgentResult`` of a run that was aborted."""
+    on_title_generated: Callback | None
+    """Told the ``Thread`` that was given a title, where the agent's memory has titles."""
     on_iteration_complete: Callback | None
     """Told each turn of the loop, an ``Iteration``; may return ``{"continue_": False}`` or ``{"feedback": "..."}``."""
 
@@ -256,6 +258,7 @@ _OF_A_CALL: Mapping[str, _Rule] = {
     "output_processors": _ELSEWHERE,
     "error_processors": _ELSEWHERE,
     "prepare_step": _CALLBACK,
+    "on_title_generated": _CALLBACK,
     "raise_on_tripwire": _BOOL,
     "run_id": _Rule(_is_id, "give the id of the run, as a text, or leave it out"),
     "abort_signal": _Rule(_is_signal, "give an AbortSignal"),

@@ -53,6 +53,7 @@ def begin_request(state: LoopState) -> None:
     resources = state.scope.resources
     resources["messages"] = state.messages
     resources["model"] = state.settings.model
+    resources["streaming"] = state.settings.streaming
     resources["max_steps"] = state.settings.max_steps
     resources["max_processor_retries"] = state.settings.max_retries
     for processor in state.pipelines.begins:

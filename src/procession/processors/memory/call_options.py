@@ -10,6 +10,7 @@ from typing import Any
 from procession.errors import InputError
 from procession.processors.memory.history_limit import history_limit
 from procession.processors.memory.recall_settings import recall_override
+from procession.processors.memory.title_settings import title_override
 
 __all__ = ["checked_options"]
 
@@ -22,6 +23,7 @@ def _flag(name: str, value: Any) -> bool:
 
 _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
     "dedupe_resent": _flag,
+    "generate_title": title_override,
     "last_messages": lambda name, value: history_limit(value),
     "observational": _flag,
     "read_only": _flag,

@@ -19,7 +19,7 @@ def without_calls(messages: Iterable[Message], tools: Collection[str]) -> list[M
     Reasoning that led to nothing but such a call goes with it: some providers refuse it alone.
 
     >>> call = ToolCallPart("c1", "note", {}, "result", True)
-    >>> without_calls([Message("assistant", (call,), "m", Message.user("x").created_at)], {"note"})
+    >>> without_calls([Message("assistant", (call,))], {"note"})
     []
     """
     kept: list[Message] = []

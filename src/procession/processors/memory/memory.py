@@ -23,6 +23,8 @@ from procession.processors.memory.outbox import log_unsaved, outbox_of
 from procession.processors.memory.recall_hit import RecallHit
 from procession.processors.memory.recall_settings import RecallGiven
 from procession.processors.memory.semantic_recall import SemanticRecall
+from procession.processors.memory.title import title_of_memory
+from procession.processors.memory.title_settings import TitleSettings
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
@@ -47,7 +49,7 @@ _ON_THE_WAY_IN = (
     "memory-token-limiter",
     "observational-memory",
 )
-_ON_THE_WAY_OUT = ("semantic-recall", "message-history", "observational-memory")
+_ON_THE_WAY_OUT = ("semantic-recall", "message-history", "observational-memory", "thread-title")
 
 
 class Memory:
@@ -71,6 +73,7 @@ class Memory:
         token_counter: Counter | None = None,
         read_only: bool = False,
         working_memory: bool | Mapping[str, Any] | WorkingMemorySettings = False,
+        generate_title: bool | Mapping[str, Any] | TitleSettings = False,
         persist_on_tripwire: PersistOnTripwire = "none",
         dedupe_resent: bool = False,
         save_per_step: bool = False,
@@ -91,7 +94,7 @@ class Memory:
         *embedder*, by default the offline one.  Turns are then saved whatever *last_messages* says.
 
         *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
-        ``WorkingMemorySettings``.
+        ``WorkingMemorySettings``.  *generate_title* has threads given titles: ``True``, a mapping, or ``TitleSettings``.
 
         Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be, and where something
         that is needed is missing.
@@ -120,6 +123,7 @@ class Memory:
                 on_error=on_error,
             ),
             self._working,
+            title_of_memory(self.storage, generate_title),
             self._observational,
             None
             if semantic_recall is False
@@ -343,6 +347,8 @@ class Memory:
         overrides = checked_options(options)
         if overrides.get("working_memory"):
             self._written_down()
+        if overrides.get("generate_title") and "thread-title" not in self._by_id:
+            raise DefinitionError("this memory gives no titles", hint="make it with Memory(generate_title=True)")
         recalls = "semantic-recall" in self._by_id
         if overrides.get("semantic_recall", False) is not False and not recalls:
             raise InputError(

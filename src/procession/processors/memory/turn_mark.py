@@ -137,7 +137,8 @@ class TurnMark:
             return
         if scope.resources.get(UNSAVED) is self._unsaved:  # what a step left to be saved went before it
             scope.resources.pop(UNSAVED, None)
-        for each in self._notes.then:
+        then, self._notes.then = self._notes.then, []  # which may refer to the request
+        for each in then:
             each()
 
     async def accept(self, answer: StepAnswer) -> None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from procession.messages.message import SystemMessage
+from procession.processors.memory.quoting import Quoting
 from procession.processors.memory.working_memory_forms import Form
 
 __all__ = ["TAG", "TOOL", "instructions_for", "shown_in"]
@@ -22,9 +23,7 @@ TOOL = "updateWorkingMemory"
 
 _NOTHING = "null"
 _OWN = "You have a working memory"
-_BORDER = r"(?=\s*/?\s*working[\W_]*memory)"
-_OPENING = re.compile(rf"(?:<|&(?:amp;)*lt;){_BORDER}", re.IGNORECASE)
-_QUOTED = re.compile(rf"&(?:amp;)*lt;{_BORDER}", re.IGNORECASE)
+_QUOTING = Quoting("working_memory")
 _DATA = re.compile(r"<working_memory_data>\n(.*)\n</working_memory_data>\Z", re.DOTALL)
 
 
@@ -49,8 +48,8 @@ def instructions_for(form: Form, text: str | None, *, scope: str, writable: bool
             f"When you learn something that will matter later, and only then, call {TOOL} {form.how}. Do it without telling "
             "the user, and answer as usual."
         )
-        told.append(f"<working_memory_template>\n{_quoted(form.template)}\n</working_memory_template>")
-    told.append(f"<working_memory_data>\n{_quoted(text) if text else _NOTHING}\n</working_memory_data>")
+        told.append(f"<working_memory_template>\n{_QUOTING.quoted(form.template)}\n</working_memory_template>")
+    told.append(f"<working_memory_data>\n{_QUOTING.quoted(text) if text else _NOTHING}\n</working_memory_data>")
     return "\n\n".join(told)
 
 
@@ -63,13 +62,5 @@ def shown_in(messages: Iterable[SystemMessage]) -> str | None:
     for message in messages:
         found = _DATA.search(message.text) if message.text.startswith(_OWN) else None
         if found is not None:
-            return None if found[1] == _NOTHING else _QUOTED.sub(_unquoted, found[1])
+            return None if found[1] == _NOTHING else _QUOTING.unquoted(found[1])
     raise LookupError("the model was shown no working memory")
-
-
-def _quoted(text: str) -> str:
-    return _OPENING.sub(lambda found: "&lt;" if found[0] == "<" else f"&amp;{found[0][1:]}", text)
-
-
-def _unquoted(found: re.Match[str]) -> str:
-    return "<" if found[0] == "&lt;" else f"&{found[0][5:]}"
