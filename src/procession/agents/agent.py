@@ -232,7 +232,7 @@ class Agent(Resuming):
     async def forget(self, *, resource: str, thread: str | None = None) -> Forgotten:
         """
         Delete all that is kept of a *resource*, or of one *thread* of it: conversations, notes, vectors, cached answers and
-        verdicts, and runs, also those of agents that are tools; returns how much of each that was, and what is left.
+        verdicts, files and runs, also those of agents that are tools; returns how much of each that was, and what is left.
 
         Calls that are under way save their turns when they end: they are told of in ``left``, and so are runs that
         somebody holds, which are asked to end.  What it does again finds nothing, and is no error.

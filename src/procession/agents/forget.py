@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from procession.agents.caller import Caller
+from procession.agents.forget_files import files_of
 from procession.agents.inner_kinds import AgentExecute, WorkflowExecute
 from procession.agents.turns import LINES
 from procession.errors import RunNotFound
@@ -34,6 +35,8 @@ class Forgotten(Value, kw_only=True):
     vectors: int = 0
     cache_entries: int = 0
     """Answers of models, and verdicts of guards; of a thread all of its resource's, which cannot be told apart."""
+    files: int = 0
+    """Of an ``AttachmentUploader``; of a thread those that no other thread of the resource names."""
     runs: int = 0
     unsaved_turns: int = 0
     """Turns that waited in this process for a store that had failed."""
@@ -55,8 +58,11 @@ async def forget(agent: Caller, resource: str, thread: str | None) -> Forgotten:
         if hasattr(processor, "forget_owner"):
             await tally.attempt("cache_entries", processor.id, partial(processor.forget_owner, resource, thread))
             tally.left += getattr(processor, "forgets_not", ())
-    memories = [one.memory for one in agents if one.memory is not None]
-    await delete_kept(stores_of([*processors, *memories]), resource, thread, tally)
+    stores = stores_of([*processors, *[one.memory for one in agents if one.memory is not None]])
+    files = await files_of(processors, stores, resource, thread, tally)
+    await delete_kept(stores, resource, thread, tally)
+    if files is not None:  # behind the messages: none is to name a file that is gone
+        await tally.attempt("files", "sinks", files.delete)
     for store in {id(one.runtime.store): one.runtime.store for one in agents}.values():
         await tally.attempt("runs", type(store).__name__, partial(_delete_runs, store, resource, thread, tally))
     counts = {name: tally.count(name) for name in Forgotten.__fields__ if name != "left"}
