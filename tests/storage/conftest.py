@@ -63,11 +63,17 @@ def other_process() -> Iterator[OtherProcess]:
     made.end()
 
 
-@pytest.fixture(params=["memory", "sqlite", "two-processes", "sealed"])
+@pytest.fixture(
+    params=["memory", "sqlite", "two-processes", "sealed", pytest.param("postgres", marks=pytest.mark.service)]
+)
 async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> AsyncIterator[JournalStore]:
     """Yield an empty store; that of two processes does each call in the other one than the call before."""
     if request.param == "memory":
         yield InMemoryJournal(clock=clock)
+        return
+    if request.param == "postgres":
+        async with postgres_stores.made_journal(request.getfixturevalue("postgres_server"), clock) as runs:
+            yield runs
         return
     path = str(tmp_path / "runs.db")
     async with SQLiteJournal(path, clock=clock) as journal:

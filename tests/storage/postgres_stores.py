@@ -47,6 +47,16 @@ async def made(
         yield store
 
 
+@asynccontextmanager
+async def made_journal(server: PostgresServer, clock: Callable[[], float] | None = None) -> AsyncGenerator[Any]:
+    """Yield an empty store of runs, in a schema of its own."""
+    from procession.storage.postgres.journal import PostgresJournal
+
+    async with PostgresJournal(server.url, schema=fresh_schema(), clock=clock) as journal:
+        await journal.upgrade()
+        yield journal
+
+
 class Other:
     """Another client of the server."""
 

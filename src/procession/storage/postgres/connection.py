@@ -63,14 +63,20 @@ class PostgresConnection:
 
         Raises ``StoreError`` where the database cannot be used, or its tables are not those of this version.
         """
+        return await self.write_one(work)
 
-        async def read(engine: AsyncEngine) -> Out:
+    async def write_one(self, work: Work[Out]) -> Out:
+        """
+        Do *work*, which is one statement, and so a transaction by itself.
+        """
+
+        async def write(engine: AsyncEngine) -> Out:
             async with engine.connect() as made:
                 await made.execution_options(isolation_level="AUTOCOMMIT")
                 await self._check(made)
                 return await work(made)
 
-        return await self._do(read)
+        return await self._do(write)
 
     async def write(self, work: Work[Out]) -> Out:
         """

@@ -34,8 +34,6 @@ class PostgresPart:
         self._connection = connection
         self._records = records
         self._clock = clock
-        self._names: set[str] = set()
-        """Indexes that are known to be in the table of their names: nobody takes one out."""
 
     def _now(self) -> ColumnElement[datetime]:
         """

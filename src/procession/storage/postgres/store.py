@@ -5,20 +5,19 @@ PostgresStore: conversations, and what belongs to them, in Postgres.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 
+from procession.storage.postgres.access import PostgresAccess
 from procession.storage.postgres.connection import PostgresConnection
 from procession.storage.postgres.index_queue import PostgresIndexQueue
 from procession.storage.postgres.notes import PostgresNotes
 from procession.storage.postgres.threads import PostgresThreads
-from procession.storage.postgres.upgrade import TableVersion, found_version, upgrade_tables
 from procession.storage.postgres.vectors import PostgresVectors
 from procession.storage.records import Records
 
 __all__ = ["PostgresStore"]
 
 
-class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue, PostgresVectors):
+class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue, PostgresVectors, PostgresAccess):
     """
     A ``ThreadStore``, ``NoteStore``, ``IndexQueue`` and, where the server has pgvector, ``VectorStore`` in the database at
     *url*, for any number of processes and machines.
@@ -59,41 +58,3 @@ class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue, Postgres
             records if records is not None else Records.from_environment(),
             clock,
         )
-
-    @property
-    def place(self) -> str:
-        """
-        Where the database is, without who uses it.
-        """
-        return self._connection.place
-
-    async def upgrade(self) -> TableVersion:
-        """
-        Make the tables, or make those of an earlier version into those of this one, and return what was there before.
-
-        All or nothing, and safe from several processes at once.  Raises ``StoreError`` for tables of a newer version.
-        """
-        return await upgrade_tables(self._connection)
-
-    async def table_version(self) -> TableVersion:
-        """
-        Return which version the tables are of, and which is needed.
-        """
-        return await found_version(self._connection)
-
-    async def aclose(self) -> None:
-        """
-        Close the connections of the present event loop; the next use makes others.
-        """
-        await self._connection.aclose()
-
-    async def __aenter__(self) -> PostgresStore:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"PostgresStore({self.place!r})"

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
+    Double,
     ForeignKeyConstraint,
     Identity,
     Index,
@@ -18,7 +20,19 @@ from sqlalchemy import (
     text,
 )
 
-__all__ = ["MESSAGES", "METADATA", "NAMES", "NOTES", "THREADS", "TO_INDEX", "VERSION", "VERSION_TABLE"]
+__all__ = [
+    "ENTRIES",
+    "GRAPHS",
+    "MESSAGES",
+    "METADATA",
+    "NAMES",
+    "NOTES",
+    "RUNS",
+    "THREADS",
+    "TO_INDEX",
+    "VERSION",
+    "VERSION_TABLE",
+]
 
 VERSION = "0001"
 """The version of the tables that this code reads and writes: that of the last migration."""
@@ -113,3 +127,52 @@ TO_INDEX = Table(
     Index("procession_to_index_in_order", "index_name", "revision"),
 )
 """What is to be embedded.  ``revision`` grows each time a message is noted, and is the order of the queue."""
+
+RUNS = Table(
+    "procession_runs",
+    METADATA,
+    Column("run_id", _name(), primary_key=True),
+    Column("number", BigInteger, Identity(), nullable=False),
+    Column("owner", _name(), nullable=False),
+    Column("kind", _name(), nullable=False),
+    Column("status", _name(), nullable=False),
+    Column("graph_hash", _name(), nullable=False),
+    Column("parent_run_id", _name()),
+    Column("forked_at", _name()),
+    Column("resource_id", _name()),
+    Column("thread_id", _name()),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("claim", _name()),
+    Column("claimed_until", Double, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Column("data", Text),
+    Index("procession_runs_by_time", "created_at", "number"),
+    Index("procession_runs_by_status", "status", "created_at", "number"),
+    Index("procession_runs_by_resource", "resource_id", "created_at", "number"),
+    Index("procession_runs_by_thread", "thread_id", "created_at", "number"),
+    Index("procession_runs_by_parent", "parent_run_id", "created_at", "number"),
+)
+"""Runs.  Times are seconds since 1970; ``claim`` is the token of whoever holds the run."""
+
+ENTRIES = Table(
+    "procession_entries",
+    METADATA,
+    Column("run_id", _name(), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", _name(), nullable=False),
+    Column("path", _name(), nullable=False),
+    Column("attempt", BigInteger, nullable=False),
+    Column("data", Text),
+    PrimaryKeyConstraint("run_id", "seq"),
+    ForeignKeyConstraint(["run_id"], ["procession_runs.run_id"], ondelete="CASCADE"),
+)
+"""What was completed in runs."""
+
+GRAPHS = Table(
+    "procession_graphs",
+    METADATA,
+    Column("graph_hash", _name(), primary_key=True),
+    Column("spec", Text, nullable=False),
+)
+"""Workflows as data."""

@@ -212,8 +212,7 @@ class PostgresThreads(PostgresPart):
                 gone += await _bodies(made, (_M.thread_id == thread_id) & _M.id.in_(list(bodies)))
             await made.execute(_UPSERT, rows)
             if waiting:
-                if fresh := [index for index in indexes if index not in self._names]:
-                    await made.execute(_NAME, [{"name": index} for index in fresh])
+                await made.execute(_NAME, [{"name": index} for index in indexes])
                 await made.execute(_NOTE, waiting)
             return gone
 
@@ -222,7 +221,6 @@ class PostgresThreads(PostgresPart):
         except MessageError:  # of any other error nobody knows whether all was written before it
             await self._forget([stored_title, *bodies.values()], resource_id)
             raise
-        self._names.update(indexes)
         await self._forget(gone, resource_id)
 
     async def delete_messages(self, thread_id: str, resource_id: str, message_ids: Collection[str]) -> int:

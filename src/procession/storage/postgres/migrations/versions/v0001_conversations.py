@@ -15,6 +15,11 @@ def upgrade() -> None:
     """
     Make the tables.
     """
+    _conversations()
+    _runs()
+
+
+def _conversations() -> None:
     op.create_table(
         "procession_threads",
         sa.Column("id", sa.Text(collation="C"), primary_key=True),
@@ -80,3 +85,46 @@ def upgrade() -> None:
         ),
     )
     op.create_index("procession_to_index_in_order", "procession_to_index", ["index_name", "revision"])
+
+
+def _runs() -> None:
+    op.create_table(
+        "procession_runs",
+        sa.Column("run_id", sa.Text(collation="C"), primary_key=True),
+        sa.Column("number", sa.BigInteger, sa.Identity(), nullable=False),
+        sa.Column("owner", sa.Text(collation="C"), nullable=False),
+        sa.Column("kind", sa.Text(collation="C"), nullable=False),
+        sa.Column("status", sa.Text(collation="C"), nullable=False),
+        sa.Column("graph_hash", sa.Text(collation="C"), nullable=False),
+        sa.Column("parent_run_id", sa.Text(collation="C")),
+        sa.Column("forked_at", sa.Text(collation="C")),
+        sa.Column("resource_id", sa.Text(collation="C")),
+        sa.Column("thread_id", sa.Text(collation="C")),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("updated_at", sa.Double, nullable=False),
+        sa.Column("claim", sa.Text(collation="C")),
+        sa.Column("claimed_until", sa.Double, nullable=False),
+        sa.Column("cancel_requested", sa.Boolean, nullable=False),
+        sa.Column("data", sa.Text),
+    )
+    op.create_index("procession_runs_by_time", "procession_runs", ["created_at", "number"])
+    op.create_index("procession_runs_by_status", "procession_runs", ["status", "created_at", "number"])
+    op.create_index("procession_runs_by_resource", "procession_runs", ["resource_id", "created_at", "number"])
+    op.create_index("procession_runs_by_thread", "procession_runs", ["thread_id", "created_at", "number"])
+    op.create_index("procession_runs_by_parent", "procession_runs", ["parent_run_id", "created_at", "number"])
+    op.create_table(
+        "procession_entries",
+        sa.Column("run_id", sa.Text(collation="C"), nullable=False),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("kind", sa.Text(collation="C"), nullable=False),
+        sa.Column("path", sa.Text(collation="C"), nullable=False),
+        sa.Column("attempt", sa.BigInteger, nullable=False),
+        sa.Column("data", sa.Text),
+        sa.PrimaryKeyConstraint("run_id", "seq"),
+        sa.ForeignKeyConstraint(["run_id"], ["procession_runs.run_id"], ondelete="CASCADE"),
+    )
+    op.create_table(
+        "procession_graphs",
+        sa.Column("graph_hash", sa.Text(collation="C"), primary_key=True),
+        sa.Column("spec", sa.Text, nullable=False),
+    )
