@@ -56,7 +56,7 @@ class Clock:
     def __init__(self) -> None:
         self.asked = 0
 
-    def monotonic(self) -> float:
+    def thread_time(self) -> float:
         """Return the time."""
         self.asked += 1
         return 0.0 if self.asked < 3 else 10.0
