@@ -18,6 +18,7 @@ from procession.processors.memory.memory import Memory
 from procession.steps.abort import AbortSignal
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel, Reply
+from procession.testing.hash_embedder import HashEmbedder
 from procession.testing.script import call_tool, fail, say
 from procession.tools.tool import Tool
 
@@ -47,8 +48,8 @@ def agent(store: InMemoryStore, *replies: Any, tool: Tool[Any] | None = None, **
     return Agent("clerk", model=model, tools=[tool or lookup()], memory=memory, **options)
 
 
-MEMORY = ("read_only", "persist_on_tripwire", "save_per_step", "last_messages", "working_memory")
-REMEMBERING: dict[str, Any] = {"working_memory": True}
+MEMORY = ("semantic_recall", "read_only", "persist_on_tripwire", "save_per_step", "last_messages", "working_memory")
+REMEMBERING: dict[str, Any] = {"working_memory": True, "semantic_recall": True, "embedder": HashEmbedder()}
 """What a memory is made with in every scene: each feature that keeps something."""
 
 
@@ -206,7 +207,7 @@ SCENES: dict[str, Scene] = {
     "resumed": resumed,
     "resumed, and a tripwire behind it": partial(resumed, **LATE),
     "`read_only`": partial(completed, read_only=True),
-    "`last_messages=False`": partial(completed, last_messages=False),
+    "`last_messages=False`": partial(completed, last_messages=False, semantic_recall=False),
     "`max_steps` reached": partial(completed, max_steps=1),
     "structured output": lambda way, store: completed(
         way, store, first_step(), say('{"where": "up"}'), structured_output=Answer
@@ -256,10 +257,18 @@ async def working_column(store: InMemoryStore) -> str:
     return "yes" if await Memory(store, working_memory=True).working_memory(resource="ada") else "no"
 
 
+async def vectors_column(store: InMemoryStore) -> str:
+    """Whether something that was said can be found by what it says."""
+    memory = Memory(store, **REMEMBERING)
+    await memory.drain()
+    return "yes" if await memory.search(QUESTION, resource="ada") else "no"
+
+
 COLUMNS: dict[str, Callable[[InMemoryStore], Awaitable[str]]] = {
     "User's message": user_column,
     "Answer": answer_column,
     "Thread": thread_column,
     "Working memory": working_column,
+    "Vectors": vectors_column,
 }
 """By the name of the column: what is looked for in the store afterwards."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.agents.kit import WAYS, ask, at
-from tests.agents.persistence_kit import COLUMNS, IDS, SCENES, agent, completed, lookup
+from tests.agents.persistence_kit import COLUMNS, IDS, REMEMBERING, SCENES, agent, completed, lookup
 
 from procession.agents.agent import Agent
 from procession.messages.chunks import TextDelta
@@ -67,8 +67,8 @@ async def test_what_is_kept(way: str, row: str) -> None:
 )
 async def test_the_next_turn_knows_nothing_of_a_blocked_one(way: str, hook: str) -> None:
     """
-    MEM-003: the store has neither the blocked user text nor the blocked answer, working memory included; the prompt of
-    the next turn holds only "hi"; the same for both run modes, input- and output-blocked.
+    MEM-003: the store has neither the blocked user text nor the blocked answer, vectors and working memory included; the
+    prompt of the next turn holds only "hi"; the same for both run modes, input- and output-blocked.
     """
     store = InMemoryStore()
 
@@ -83,15 +83,18 @@ async def test_the_next_turn_knows_nothing_of_a_blocked_one(way: str, hook: str)
     )
     where = "input_processors" if hook == "process_input" else "output_processors"
     lists: dict[str, Any] = {where: [at(hook, guard)]}
-    made = Agent("clerk", model=model, memory=Memory(store, working_memory=True), **lists)
+    made = Agent("clerk", model=model, memory=Memory(store, **REMEMBERING), **lists)
     blocked = await ask(made, way, "<blocked>", **IDS)
     assert blocked.result.status == "blocked"
     assert await store.messages("t") == []
     assert await store.thread("t") is None
-    assert await Memory(store, working_memory=True).working_memory(resource="ada") is None
+    memory = Memory(store, **REMEMBERING)
+    assert await memory.working_memory(resource="ada") is None
+    await memory.drain()
+    assert await memory.search("<blocked>", resource="ada") == []
     before = len(model.requests)
     model = FakeModel(["hello"])
-    made = Agent("clerk", model=model, memory=Memory(store, working_memory=True), **lists)
+    made = Agent("clerk", model=model, memory=Memory(store, **REMEMBERING), **lists)
     assert (await ask(made, way, "hi", **IDS)).result.status == "completed"
     assert before <= 2
     assert [one.text for one in model.requests[0].messages if one.role != "system"] == ["hi"]

@@ -5,7 +5,7 @@ Where a memory keeps what was said: the store that is given, or that a url or th
 from __future__ import annotations
 
 import os
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from procession.errors import DefinitionError
 from procession.storage.memory_store import InMemoryStore
@@ -26,7 +26,7 @@ def storage_of(given: Storage) -> ThreadStore:
     """
     if given is None or isinstance(given, (str, os.PathLike)):
         return open_store(given)
-    found: object = given
+    found = cast("object", given)
     if isinstance(found, ThreadStore):
         return found
     raise DefinitionError(

@@ -5,21 +5,18 @@ Memory: what an agent remembers, as settings; the processors that do it are made
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from procession.errors import DefinitionError, InputError
-from procession.messages.message import Message
 from procession.models.embedder import Embedder
 from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
-from procession.processors.memory.deleting import Deleted, deleted_from
 from procession.processors.memory.history_limit import HistoryLimit, LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
+from procession.processors.memory.kept_threads import KeptThreads
 from procession.processors.memory.kept_where import Storage, storage_of
 from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
-from procession.processors.memory.outbox import log_unsaved, outbox_of
 from procession.processors.memory.recall_hit import RecallHit
 from procession.processors.memory.recall_settings import RecallGiven
 from procession.processors.memory.semantic_recall import SemanticRecall
@@ -30,8 +27,6 @@ from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_give
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
 from procession.processors.memory.working_memory_settings import WorkingMemorySettings
 from procession.processors.processor import Processor
-from procession.storage.base import UNCHANGED, Unchanged
-from procession.storage.threads import Thread, ThreadPage
 from procession.storage.vectors import VectorStore
 
 if TYPE_CHECKING:
@@ -52,7 +47,7 @@ _ON_THE_WAY_IN = (
 _ON_THE_WAY_OUT = ("semantic-recall", "message-history", "observational-memory", "thread-title")
 
 
-class Memory:
+class Memory(KeptThreads):
     """
     What an agent remembers of a thread.
 
@@ -142,26 +137,6 @@ class Memory:
         """
         return tuple(self._by_id[id] for id in _ON_THE_WAY_OUT if id in self._by_id)
 
-    async def recall(
-        self, thread: str, resource: str, *, last: int | None = None, signals: bool = False
-    ) -> list[Message]:
-        """
-        Return what was said in a thread, oldest first, for people to read; with *last* only the newest messages.
-
-        Signals are notes to the model, which the model is shown again: they are left out unless *signals* (D38).
-        """
-        if last is None or signals:
-            found = await self.storage.messages(thread, resource_id=resource, last=last)
-            return found if signals else _without_signals(found)
-        found, before = list[Message](), None
-        while len(found) < last:  # page by page: a long thread is not read whole for its end
-            page = await self.storage.messages(thread, resource_id=resource, last=last, before=before)
-            found[:0] = _without_signals(page)
-            if len(page) < last:
-                break
-            before = page[0].id
-        return found[max(0, len(found) - last) :]
-
     async def search(
         self, query: str, *, resource: str | None, thread: str | None = None, top_k: int | None = None
     ) -> list[RecallHit]:
@@ -196,72 +171,6 @@ class Memory:
         Raises ``DefinitionError`` without semantic recall.
         """
         return await self._semantic_recall.drop_index(name)
-
-    async def thread(self, thread: str, resource: str) -> Thread | None:
-        """
-        Return a thread of the resource, or ``None`` where nothing was ever saved in it.
-        """
-        return await self.storage.thread(thread, resource_id=resource)
-
-    async def threads(self, resource: str, *, limit: int = 100, cursor: str | None = None) -> ThreadPage:
-        """
-        Return a page of a resource's threads, those that were used last first.
-        """
-        return await self.storage.threads(resource, limit=limit, cursor=cursor)
-
-    async def update_thread(
-        self,
-        thread: str,
-        resource: str,
-        *,
-        title: str | Unchanged | None = UNCHANGED,
-        metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
-    ) -> Thread | None:
-        """
-        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
-        """
-        return await self.storage.update_thread(thread, resource, title=title, metadata=metadata)
-
-    async def flush(self) -> int:
-        """
-        Save the turns that the store could not take when they ended, and return how many still wait.
-        """
-        return await outbox_of(self.storage).flush(self.storage)
-
-    async def delete_thread(self, thread: str, resource: str) -> Deleted:
-        """
-        Delete a thread with its messages, its notes and its vectors; one that is not there is no error.
-
-        ``agent.forget`` deletes what else is kept of it.  Raises ``NotForgotten`` where a store failed.
-        """
-        return await deleted_from([*self.input_processors(), *self.output_processors(), self], resource, thread)
-
-    async def delete_resource(self, resource: str) -> Deleted:
-        """
-        Delete all threads of a resource, with its notes and its vectors; see :meth:`delete_thread`.
-        """
-        return await deleted_from([*self.input_processors(), *self.output_processors(), self], resource)
-
-    async def aclose(self) -> None:
-        """
-        Save what waits, and close the store if this memory opened it: one that was given is whoever's gave it.
-
-        What could not be saved is told in the log, and is lost with the process.
-        """
-        left = await self.flush()
-        if left:
-            log_unsaved("a memory was closed before its turns were saved", turns=left)
-        close = getattr(self.storage, "aclose", None)
-        if self._closes and close is not None:
-            await close()
-
-    async def __aenter__(self) -> Memory:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def working_memory(self, *, resource: str, thread: str | None = None) -> Any:
         """
@@ -385,10 +294,6 @@ class Memory:
         if isinstance(found, SemanticRecall):
             return found
         raise DefinitionError("the memory has no semantic recall", hint="Memory(..., semantic_recall=True)")
-
-
-def _without_signals(messages: Sequence[Message]) -> list[Message]:
-    return [message for message in messages if message.role != "signal"]
 
 
 def _by_id(*made: Processor | None) -> dict[str, Processor]:
