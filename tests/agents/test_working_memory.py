@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,6 +186,17 @@ async def test_arguments_that_are_none() -> None:
     await Agent("a", model=model, memory=Memory(InMemoryStore(), working_memory=True)).generate("Hi", **ADA)
     (refused,) = told(model.requests[1])
     assert "memory: should be a string" in refused["message"]
+
+
+async def test_in_the_file_of_a_memory(tmp_path: Path) -> None:
+    """It is kept where the memory keeps its threads, and is there for the next process."""
+    file = str(tmp_path / "memory.db")
+    scripts: list[list[ScriptEntry]] = [[note("- Name: Bob"), "x"], ["x"]]
+    for script, before in zip(scripts, ("null", "- Name: Bob"), strict=True):
+        model = FakeModel(script)
+        async with Memory(file, working_memory=True) as memory:
+            await Agent("a", model=model, memory=memory).generate("Hi", **ADA)
+        assert shown(model.requests[0]) == before
 
 
 # -- a schema

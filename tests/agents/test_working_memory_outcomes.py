@@ -14,6 +14,7 @@ from procession.agents.agent import Agent
 from procession.messages.parts import ToolCallPart
 from procession.models.model import ModelRequest
 from procession.processors.cache.response_cache import ResponseCache
+from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.working_memory import WorkingMemory
 from procession.steps.abort import AbortSignal
@@ -26,7 +27,7 @@ both_ways = pytest.mark.parametrize("way", WAYS)
 
 
 @both_ways
-@pytest.mark.parametrize("hook", [hook for hook in HOOKS if hook != "process_api_error"])
+@pytest.mark.parametrize("hook", HOOKS)
 async def test_a_blocked_turn_leaves_nothing(way: str, hook: str) -> None:
     """After a tripwire in whatever hook nothing is written down, and the next turn is shown nothing (MEM-003)."""
     store = InMemoryStore()
@@ -36,7 +37,8 @@ async def test_a_blocked_turn_leaves_nothing(way: str, hook: str) -> None:
         if blocks and (ctx.step_number or hook in ("process_input", "process_tool_result", "process_output_result")):
             ctx.abort("no")
 
-    model = FakeModel([note("secret"), "secret answer", "hello"])
+    second = fail("down", status=400) if hook == "process_api_error" else "secret answer"
+    model = FakeModel([note("secret"), second])
     policy: Any = "accepted_steps"
     agent = Agent(
         "a",
@@ -54,6 +56,46 @@ async def test_a_blocked_turn_leaves_nothing(way: str, hook: str) -> None:
     assert used <= 2
     assert shown(model.requests[0]) == "null"
     assert [message.text for message in model.requests[0].messages[1:]] == ["hi"]
+
+
+@both_ways
+@pytest.mark.parametrize("hook", ["process_input", "process_output_result"])
+async def test_the_turn_after_a_blocked_one(way: str, hook: str) -> None:
+    """Neither what was blocked nor what was answered is in the store, nor in the next prompt of the thread, which holds what
+    the user says now and an empty working memory; the same for both ways to run (MEM-003)."""
+    store = InMemoryStore()
+
+    def stop(ctx: Any) -> None:
+        if "secret" in str(ctx.messages):
+            ctx.abort("no")
+
+    model = FakeModel([note("secret"), "secret answer"] if hook == "process_output_result" else [])
+    memory = Memory(store, working_memory=True)
+    agent = Agent("a", model=model, memory=memory, **{list_of(hook): [at(hook, stop)]})  # type: ignore[arg-type]
+    said = "secret question" if hook == "process_input" else "question"
+    assert (await ask(agent, way, said, **ADA)).result.status == "blocked"
+    assert await store.thread("t") is None
+    assert await store.note(KEY) is None
+    after = FakeModel("hello")
+    assert (await ask(agent, way, "hi", **ADA, model=after)).result.text == "hello"
+    (request,) = after.requests
+    assert shown(request) == "null"
+    assert [(message.role, message.text) for message in request.messages[1:]] == [("user", "hi")]
+
+
+async def test_private_values_are_not_written_down() -> None:
+    """Where a guard has put tokens in place of values, the kind of each is written down, also where tools get the values."""
+    store = InMemoryStore()
+    guard = PIIDetector(redaction="reversible", restore_tool_args=True)
+    agent = Agent(
+        "a",
+        model=FakeModel([note("- Mail: <EMAIL_1>"), "done"]),
+        memory=Memory(store, working_memory=True),
+        input_processors=[guard],
+        output_processors=[guard],
+    )
+    await agent.generate("I am eva@example.net", **ADA)
+    assert await store.note(KEY) == Note("- Mail: [EMAIL]", 1)
 
 
 @both_ways

@@ -199,7 +199,7 @@ class WorkingMemory(Processor):
         given: Any = args["memory"]
         hidden = ctx.scope.stand_ins is not None
         if hidden:
-            given = _as_called(ctx, given)
+            given = self.tool.read_arguments(_as_called(ctx, args))["memory"]
         try:
             text = self.form.updated(updates.known, given)
             text = self._fitting(_STAND_IN.sub(r"[\1]", text) if hidden else text)
@@ -261,7 +261,8 @@ class WorkingMemory(Processor):
             return None
         for call in _own_calls(messages.view("response") if messages is not None else ()):
             with suppress(SchemaError):
-                text = self.form.updated(text if text is not None else self.form.blank, call.args["memory"])
+                given = self.tool.read_arguments(call.args)["memory"]
+                text = self.form.updated(text if text is not None else self.form.blank, given)
         return self._begin(scope, use, text)
 
     def _begin(self, scope: RequestScope, use: MemoryUse, text: str | None) -> WorkingMemoryUpdates:
@@ -308,12 +309,12 @@ def _own_calls(messages: Sequence[Any]) -> list[ToolCallPart]:
     return [part for part in parts if part.tool_name == TOOL and part.result == {"success": True}]
 
 
-def _as_called(ctx: ToolContext, given: Any) -> Any:
+def _as_called(ctx: ToolContext, args: Any) -> Any:
     """
-    Return what the model has given, with tokens in place of private values: they are not written down.
+    Return what the model has called the tool with, tokens in place of private values: those are not written down.
     """
     for message in reversed(ctx.messages):
         for part in message.parts:
             if isinstance(part, ToolCallPart) and part.tool_call_id == ctx.tool_call_id and part.tool_name == TOOL:
-                return part.args["memory"]
-    return given
+                return part.args
+    return args
