@@ -28,7 +28,7 @@ from procession.processors.memory.outbox import TurnToSave, outbox_of
 from procession.processors.utility.attachments import AttachmentUploader
 from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
-from procession.storage.base import RunRow
+from procession.storage.base import RunKind, RunRow
 from procession.storage.file_sink import FileSink
 from procession.storage.memory import InMemoryCacheStore, InMemoryJournal
 from procession.storage.memory_store import InMemoryStore
@@ -210,11 +210,14 @@ async def test_a_run_that_is_held_is_told_of() -> None:
     store = agent.runtime.store
     for number in range(250):
         token = "me" if number % 100 == 40 else None
-        await store.add(RunRow(run_id=f"r{number}", owner="a", resource_id="ada"), token=token, seconds=30)
+        kind: RunKind = "workflow" if number < 100 else "agent"
+        await store.add(RunRow(run_id=f"r{number}", owner="a", kind=kind, resource_id="ada"), token=token, seconds=30)
     forgotten = await agent.forget(resource="ada")
     assert forgotten.runs == 247
-    assert forgotten.left == tuple(
-        f"run r{number} is held by somebody, and was asked to end" for number in (240, 140, 40)
+    assert forgotten.left == (
+        "run r240 is held by somebody",
+        "run r140 is held by somebody",
+        "run r40 is held by somebody, and was asked to end",
     )
     held = await store.runs(resource_id="ada")
     assert [row.run_id for row in held] == ["r240", "r140", "r40"]

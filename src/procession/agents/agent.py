@@ -235,7 +235,7 @@ class Agent(Resuming):
         verdicts, files and runs, also those of agents that are tools; returns how much of each that was, and what is left.
 
         Calls that are under way save their turns when they end: they are told of in ``left``, and so are runs that
-        somebody holds, which are asked to end.  What it does again finds nothing, and is no error.
+        somebody holds.  To do it again finds nothing, and is no error.
 
         Raises ``InputError`` where nobody is named, and ``NotForgotten`` where a store failed, once all were asked.
         """

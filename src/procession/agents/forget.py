@@ -88,7 +88,8 @@ async def _delete_runs(store: JournalStore, resource: str, thread: str | None, t
             elif await store.row(row.run_id) is not None:
                 last = row.run_id
                 asked = await store.request_cancel(row.run_id)
-                tally.left.append(f"run {row.run_id} is held by somebody{', and was asked to end' if asked else ''}")
+                will_end = asked and row.kind == "workflow"  # whoever resumes an agent's run is not told
+                tally.left.append(f"run {row.run_id} is held by somebody{', and was asked to end' if will_end else ''}")
 
 
 def _reached(agent: Caller, tally: Tally) -> tuple[list[Caller], list[Any]]:
