@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.processors.samples import TEXTS
 
@@ -42,12 +42,63 @@ def test_the_safe_profile(text: str, expected: str) -> None:
     assert normalise(text).text == expected
 
 
-@given(text=EVERY_TEXT)
-def test_normalising_is_done_once(text: str) -> None:
-    """What is normalised stays as it is."""
-    once = normalise(text).text
+PROFILES = [
+    SAFE,
+    Profile(strip_invisible=False, collapse="whitespace", trim=True),
+    Profile(keep_control="\t\n\r", collapse="whitespace", preserve_emojis=False),
+    Profile(strip_control=False, collapse="none"),
+    Profile(keep_control="\r", collapse="whitespace"),
+]
+PARTED = st.lists(
+    st.sampled_from(
+        list("ae  \r\n\t\u0301\u0323\u0338\u200b\u200d\ufeff\x07\x85\u00b4\ufe0f←↔©👩\u1100\u1161\u11a8\ufa6c𝐀")
+    )
+).map("".join)
+"""Texts in which what composes is kept apart."""
+
+
+@given(text=EVERY_TEXT | PARTED, profile=st.sampled_from(PROFILES))
+@example(text="a\u200b\u0301", profile=SAFE)
+@example(text="←\u200d\u0338", profile=SAFE)
+@example(text="a\ufa6c\u0301", profile=PROFILES[2])
+def test_normalising_is_done_once(text: str, profile: Profile) -> None:
+    """What is normalised stays as it is, also where what was left out kept apart what composes."""
+    once = normalise(text, profile).text
     assert unicodedata.is_normalized("NFKC", once) or "\u200d" in once
-    assert normalise(once).text == once
+    assert normalise(once, profile).text == once
+
+
+@given(text=EVERY_TEXT | PARTED, profile=st.sampled_from(PROFILES), size=st.integers(1, 5))
+@example(text="a\u200b\u0301", profile=SAFE, size=1)
+def test_normalising_does_not_depend_on_the_cut(text: str, profile: Profile, size: int) -> None:
+    """A text in pieces is normalised as the whole one is, with or without the way back."""
+    offsets = Offsets()
+    for one in (Normaliser(profile), Normaliser(profile, offsets)):
+        pieces = [one.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        assert "".join(pieces) + one.finish() == normalise(text, profile).text
+    whole = normalise(text, profile)
+    for index in range(len(whole.text)):
+        assert offsets.span(index, index + 1) == whole.span(index, index + 1)
+
+
+def test_the_way_back_spans_what_was_left_out() -> None:
+    """What was composed comes from the letter, the mark, and what had kept them apart."""
+    seen = normalise("xa\u200b\u0301y")
+    assert (seen.text, seen.span(1, 2), seen.span(2, 3)) == ("xáy", (1, 4), (4, 5))
+
+
+def test_nothing_that_is_left_out_comes_of_anything_else() -> None:
+    """No other character is normalised to one that is left out, and all that come before an emoji begin a segment."""
+    for code in range(sys.maxunicode + 1):
+        if 0xD800 <= code < 0xE000:
+            continue
+        character = chr(code)
+        usual = unicodedata.normalize("NFKC", character)
+        if usual != character:
+            assert not any(normalise(f"a{one}b", SAFE).text == "ab" for one in usual)
+            assert len({one > "\uffff" for one in usual}) == 1
+        if is_emoji(usual[0]):
+            assert begins_segment(character)
 
 
 @given(

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from typing import Literal
 
+from procession.messages.text.leaving_out import JOINER, LeavingOut, is_emoji
 from procession.messages.text.offsets import Offsets
 from procession.messages.text.segments import all_begin_segments, last_segment, segments
 from procession.messages.value import Value
@@ -39,17 +40,6 @@ INVISIBLE = (
 _NOT_FOLDED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f" + INVISIBLE + "]")
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043\u02d7\ufe58\ufe63\uff0d"
 """Characters that detectors see as the dash of ASCII."""
-_EMOJI = re.compile(
-    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2934\u2935"
-    "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-)
-
-
-def is_emoji(character: str) -> bool:
-    """
-    Whether *character* is an emoji code point (Unicode's blocks of pictographs and symbols, not its property).
-    """
-    return _EMOJI.match(character) is not None
 
 
 class Normalised(Value):
@@ -178,24 +168,6 @@ class Profile(Value, kw_only=True):
 SAFE = Profile()
 """The profile to put in front of guards that look at code points, and of a model."""
 
-_STRIPPED = re.compile("[\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_JOINER = "\u200d"
-
-
-class _Kinds(dict[str, str]):
-    """
-    What one character is to a profile; of most it is asked once.
-    """
-
-    def __missing__(self, character: str) -> str:
-        kind = "joiner" if character == _JOINER else "control" if _CONTROL.match(character) else ""
-        self[character] = kind = kind or ("stripped" if _STRIPPED.match(character) else "visible")
-        return kind
-
-
-_KINDS = _Kinds()
-
 
 class _Usual(dict[str, str]):
     """
@@ -204,8 +176,6 @@ class _Usual(dict[str, str]):
 
     def __missing__(self, character: str) -> str:
         self[character] = usual = unicodedata.normalize("NFKC", character)
-        for one in usual:
-            _KINDS[one]  # so that it is known from now on
         return usual
 
 
@@ -225,8 +195,19 @@ class Normaliser:
     def __init__(self, profile: Profile = SAFE, offsets: Offsets | None = None) -> None:
         self._profile = profile
         self._offsets = offsets
+        kept = profile.keep_control
+        if profile.collapse == "whitespace":  # then each line end is a newline
+            kept = kept.replace("\r", "") + ("\r" if "\n" in kept else "")
+        self._remaining = LeavingOut(
+            control=profile.strip_control,
+            kept=kept,
+            invisible=profile.strip_invisible,
+            astral=profile.strip_control and not profile.preserve_emojis,
+            tracks=offsets is not None,
+        )
         self._rest = ""
-        self._at = 0
+        self._places: list[int] = []
+        """Where the characters in hand stand in the text; empty where nobody asks for the way back."""
         self._out: list[str] = []
         self._last = ""
         self._gap: list[tuple[str, int, int]] = []
@@ -238,63 +219,77 @@ class Normaliser:
         """
         Take the next piece and return what is certain by now.
         """
-        text = self._rest + text
-        cut = last_segment(text)
-        self._rest = text[cut:]
-        return self._take(text[:cut])
+        return self._feed(text, final=False)
 
     def finish(self) -> str:
         """
         End the text and return the rest of it.
         """
-        rest, self._rest = self._rest, ""
-        out = self._take(rest)
+        out = self._feed("", final=True)
         self._gap.clear()
-        self._joiner = None if self._profile.strip_invisible else self._joiner
+        self._joiner = None
+        return out
+
+    def _feed(self, text: str, *, final: bool) -> str:
+        text = self._rest + self._remaining.feed(text, final=final)
+        self._places += self._remaining.places
+        cut = len(text) if final else last_segment(text)
+        self._rest = text[cut:]
+        out = self._take(text[:cut])
+        del self._places[:cut]
         return out
 
     def _take(self, text: str) -> str:
         self._out = []
-        base = self._at
-        self._at += len(text)
         for start, end, same in segments(text):
             if same:
-                self._run(text, start, end, base)
+                self._run(text, start, end)
             elif end == start + 1 and self._is_ordinary(seen := _USUAL[text[start]]):
                 self._after_return = False
                 self._begun = True
                 self._out.append(seen)
                 self._last = seen
                 if self._offsets is not None:
-                    self._offsets.made_of(1, base + start, base + end)
+                    self._offsets.made_of(1, *self._stretch(start, end))
             else:
+                first, last = self._stretch(start, end)
                 for character in unicodedata.normalize("NFKC", text[start:end]):
-                    self._character(character, base + start, base + end)
+                    self._character(character, first, last)
         return "".join(self._out)
+
+    def _stretch(self, start: int, end: int) -> tuple[int, int]:
+        """
+        Return where the characters in hand from *start* up to *end* stand in the text.
+        """
+        return (self._places[start], self._places[end - 1] + 1) if self._places else (start, end)
 
     def _is_ordinary(self, seen: str) -> bool:
         """
         Whether *seen* is one visible character which nothing before it waits for.
         """
         return (
-            _KINDS.get(seen) == "visible"
+            len(seen) == 1
             and self._joiner is None
             and not self._gap
-            and self._profile.preserve_emojis
             and seen != _VARIATION
+            and seen != JOINER
             and not seen.isspace()
         )
 
-    def _run(self, text: str, start: int, end: int, base: int) -> None:
+    def _run(self, text: str, start: int, end: int) -> None:
         at = start
         while at < end:
             word = _WORDS.match(text, at, end)
-            if word is not None:
-                self._visible(word[0], base + at, base + word.end(), plain=True)
-                at = word.end()
-            else:
-                self._character(text[at], base + at, base + at + 1)
-                at += 1
+            behind = word.end() if word is not None else at + 1
+            first, last = self._stretch(at, behind)
+            if word is None:
+                self._character(text[at], first, last)
+            elif last - first == behind - at:
+                self._visible(word[0], first, last, plain=True)
+            else:  # something was left out of it
+                for place in range(at, behind):
+                    self._visible(text[place], *self._stretch(place, place + 1))
+            at = behind
 
     def _character(self, character: str, start: int, end: int) -> None:
         profile = self._profile
@@ -304,19 +299,10 @@ class Normaliser:
                 return
             self._after_return = character == "\r"
             character = "\n"
-        kind = _KINDS[character]
-        if kind == "control" and profile.strip_control and character not in profile.keep_control:
-            return
-        if profile.strip_control and not profile.preserve_emojis and character > "\uffff":
-            return
-        if profile.strip_invisible:
-            if kind == "stripped":
-                return
-            if kind == "joiner":
-                if self._last and is_emoji(self._last):
-                    self._joiner = (start, end)
-                return
-        if character.isspace():
+        if character == JOINER and profile.strip_invisible:
+            if self._last and is_emoji(self._last):
+                self._joiner = (start, end)
+        elif character.isspace():
             self._space(character, start, end)
         else:
             self._visible(character, start, end)
@@ -345,8 +331,7 @@ class Normaliser:
             self._emit(*gap)
         self._gap.clear()
         if self._joiner is not None:
-            if is_emoji(text[0]):
-                self._emit(_JOINER, *self._joiner)
+            self._emit(JOINER, *self._joiner)  # an emoji follows: else it would have been left out
             self._joiner = None
         self._begun = True
         last = self._last
