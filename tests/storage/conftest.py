@@ -50,6 +50,12 @@ def pgvector_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    """Yield a server that the test may stop."""
+    yield from postgres_stores.started()
+
+
+@pytest.fixture
 def clock() -> Clock:
     """Return the clock of the store."""
     return Clock()

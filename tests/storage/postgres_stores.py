@@ -35,6 +35,16 @@ def fresh_schema() -> str:
     return f"test {next(_numbers)}"
 
 
+def fresh_database(server: PostgresServer) -> str:
+    """Return the url of a database that is empty, for what can be told no schema."""
+    import psycopg
+
+    name = f"database{next(_numbers)}"
+    with psycopg.connect(server.url, autocommit=True) as made:
+        made.execute(f"CREATE DATABASE {name}".encode())
+    return server.url.replace("/postgres", f"/{name}")
+
+
 @asynccontextmanager
 async def made(
     server: PostgresServer, *, clock: Callable[[], float] | None = None, **options: Any

@@ -44,12 +44,6 @@ async def store(postgres_server: PostgresServer) -> AsyncIterator[PostgresStore]
 
 
 @pytest.fixture
-def own_server() -> Iterator[PostgresServer]:
-    """Yield a server that the test may stop."""
-    yield from postgres_stores.started()
-
-
-@pytest.fixture
 def other(postgres_server: PostgresServer, store: PostgresStore) -> Iterator[Other]:
     """Yield another client."""
     made = Other(postgres_server, store)
