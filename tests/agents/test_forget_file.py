@@ -101,9 +101,10 @@ class Stores:
         await self.cache.aclose()
 
 
-@needs_cryptography
 @pytest.mark.parametrize("limit", [None, 200], ids=["rows", "objects"])
-@pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "encrypted"])
+@pytest.mark.parametrize(
+    "is_encrypted", [pytest.param(False, id="plain"), pytest.param(True, id="encrypted", marks=needs_cryptography)]
+)
 @pytest.mark.parametrize("thread", [None, "t1"], ids=["resource", "thread"])
 async def test_nothing_is_left_in_the_file(
     tmp_path: Path, thread: str | None, is_encrypted: bool, limit: int | None

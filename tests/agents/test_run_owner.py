@@ -72,3 +72,11 @@ async def test_runs_are_listed_by_thread() -> None:
     await agent.generate("Hi", resource="ada", thread="t")
     assert [row.thread_id for row in await agent.runtime.list(thread_id="t")] == ["t"]
     assert await agent.runtime.list(thread_id="u") == []
+
+
+async def test_a_thread_may_be_given_with_a_title() -> None:
+    """A run is of the thread's id also where the call gives the thread a title besides."""
+    agent, _ = asker(asking())
+    await agent.generate("Hi", resource="ada", thread={"id": "t", "title": "Tulips"})
+    assert owners(await agent.runtime.store.runs()) == {("asker", "ada", "t")}
+    assert (await agent.forget(resource="ada", thread="t")).runs == 1
