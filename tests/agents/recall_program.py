@@ -38,7 +38,7 @@ class Deadly(Words):
 class DeadlyRecall(SemanticRecall):
     """Recall that kills the process once the turn is saved."""
 
-    def _wake(self, scope: Any, names: Any) -> None:
+    def _wake(self, scope: Any) -> None:
         die()
 
 

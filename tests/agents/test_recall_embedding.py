@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.agents.kit import at
+from tests.agents.suspending import doing
 from tests.processors.recall_kit import (
     IDS,
     INDEX,
@@ -27,6 +28,7 @@ from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.runtime.runtime import Runtime
 from procession.storage.memory import InMemoryStore
 from procession.testing.hash_embedder import HashEmbedder
+from procession.testing.script import call_tool
 
 # -- when it is embedded
 
@@ -151,6 +153,74 @@ async def test_an_embedder_that_does_not_know_its_length_yet() -> None:
     second.error = None
     await memory.drain()
     assert [hit.message.text for hit in await memory.search("dog", resource="ada", top_k=1)] == ["my dog"]
+
+
+async def test_an_embedder_that_never_tells_its_length() -> None:
+    """An embedder that does not say how long its vectors are is told so, and names no index."""
+
+    class Silent(Words):
+        dimensions: Any = None
+
+    memory = Memory(InMemoryStore(), semantic_recall=True, embedder=Silent())
+    with pytest.raises(ModelError, match="does not say how long"):
+        await memory.drain()
+
+
+async def test_a_vector_of_unknown_length_goes_into_its_own_index() -> None:
+    """Of several indexes of one embedder only that of its vectors' length is filled."""
+    store = InMemoryStore()
+    await store.save("t", "ada", said("my cat"), indexes=["test/words:7"])
+    await store.note_all(INDEX)
+    failing = Unsure()
+    agent = friend(Memory(store, semantic_recall=True, embedder=failing))
+    await agent.generate("hello", **IDS)
+    failing.error = None
+    await agent.generate("cat?", **IDS)
+    assert await store.waiting(INDEX) == 0
+    assert await store.waiting("test/words:7") == 3
+
+
+@pytest.mark.parametrize("policy", ["none", "input"])
+async def test_what_is_kept_of_a_stopped_turn_is_embedded(policy: Any) -> None:
+    """What the policy keeps of a turn that a guard stopped is found later, and nothing else of it."""
+    words = Words()
+    memory = Memory(InMemoryStore(), semantic_recall=True, embedder=words, persist_on_tripwire=policy)
+
+    def stop(ctx: Any) -> None:
+        ctx.abort("no")
+
+    agent = friend(memory, "the secret dog", output_processors=[at("process_output_result", stop)])
+    await agent.generate("my cat", **IDS)
+    assert words.texts == (["my cat"] if policy == "none" else ["my cat", "my cat"])
+
+
+async def test_a_turn_that_waits_for_an_answer_is_embedded() -> None:
+    """What was said before a run was suspended is found by others, and what it says when it goes on as well."""
+    words = Words()
+    store = InMemoryStore()
+
+    async def door(args: Any, ctx: Any) -> str:
+        return str(await ctx.suspend({"open": True}))
+
+    tools = [doing("door", [], door)]
+    agent = friend(
+        Memory(store, semantic_recall=True, embedder=words), call_tool("door", id="d1"), "The sun.", tools=tools
+    )
+    result = await agent.generate("my cat", **IDS)
+    assert result.status == "suspended"
+    assert words.texts == ["my cat", "my cat"]
+    await agent.resume(result.run_id, {"d1": "yes"}, **IDS)
+    assert words.texts[-1] == "The sun."
+    assert await store.waiting(INDEX) == 0
+
+
+async def test_a_read_only_memory_writes_nothing() -> None:
+    """A memory that keeps nothing notes nothing to be embedded, either: it finds what others have embedded."""
+    store = InMemoryStore()
+    await store.save("t", "ada", said("my cat"))
+    memory = Memory(store, read_only=True, semantic_recall=True, embedder=Words())
+    await friend(memory).generate("cat?", **IDS)
+    assert await store.indexes() == ()
 
 
 async def test_a_search_for_applications() -> None:

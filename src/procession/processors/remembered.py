@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC
 from typing import TYPE_CHECKING, Literal
 
 from procession.messages.message import Message, SystemMessage
@@ -88,7 +89,7 @@ def _is_said(message: Message) -> bool:
 
 def _line(message: Message) -> str:
     who = "User" if message.role == "user" else "Assistant"
-    return f"{message.created_at:%Y-%m-%d %H:%M} {who}: {_quoted(message.text)}"
+    return f"{message.created_at.astimezone(UTC):%Y-%m-%d %H:%M} {who}: {_quoted(message.text)}"
 
 
 def _quoted(text: str) -> str:

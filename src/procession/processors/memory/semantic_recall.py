@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
-from procession.errors import DefinitionError, InputError
+from procession.errors import DefinitionError, InputError, ModelError
 from procession.messages.message_list import MessageList
 from procession.models.embedder import Embedder
 from procession.processors.contexts import InputContext, OutputResultContext
@@ -236,7 +236,7 @@ class SemanticRecall(Processor):
         without: Sequence[MessageRef],
     ) -> list[VectorHit]:
         return await self.vector.search(
-            await self._index(),
+            await self._named(),
             vector,
             top_k=settings.top_k,
             resource_id=resource_id,
@@ -258,16 +258,18 @@ class SemanticRecall(Processor):
         if names:
             scope.resources[key] = True
             notes.indexes.update(names)
-            notes.then.append(partial(self._wake, scope, names))
-            for name in names:
-                await self._indexer.catch_up(name, self.max_waiting, self.max_wait)
+            notes.then.append(partial(self._wake, scope))
+        if self._name is not None:
+            await self._indexer.catch_up(self._name, self.max_waiting, self.max_wait)
 
-    def _wake(self, scope: RequestScope, names: Sequence[str]) -> None:
+    def _wake(self, scope: RequestScope) -> None:
         self._indexer.behind += 1
-        for name in names if self._is_certain() else ():
-            behind = partial(self._indexer.work, name, patient=False)
-            if scope.background is None or not scope.background.start(behind):
-                later(scope, self._embed, name)
+        name = self._name
+        if name is None:
+            return
+        behind = partial(self._indexer.work, name, patient=False)
+        if scope.background is None or not scope.background.start(behind):
+            later(scope, self._embed, name)
 
     async def _embed(self, name: str) -> None:
         """
@@ -276,18 +278,32 @@ class SemanticRecall(Processor):
         with anyio.move_on_after(self.max_wait):
             await self._indexer.work(name)
 
-    def _is_certain(self) -> bool:
-        return self.settings.index is not None or self.embedder.dimensions is not None
+    @property
+    def _name(self) -> str | None:
+        """
+        The name of the index, ``None`` while the embedder has not told how long its vectors are.
+        """
+        if self.settings.index is not None:
+            return self.settings.index
+        length = self.embedder.dimensions
+        return f"{self.embedder.id}:{length}" if length is not None else None
+
+    async def _named(self) -> str:
+        """
+        Return the name of the index; the embedder is asked for a vector where it has not told their length.
+        """
+        if self._name is None:
+            await self.embedder.embed(["length"])
+        name = self._name
+        if name is None:
+            raise ModelError(f"{self.embedder.id} does not say how long its vectors are", hint="give it dimensions")
+        return name
 
     async def _index(self) -> str:
         """
-        Return the name of the index, in which all that is kept is noted the first time that anybody asks for it.
+        Return the name of the index; the first time that the store is told of it all that it keeps is noted for it.
         """
-        name = self.settings.index
-        if name is None:
-            if self.embedder.dimensions is None:
-                await self.embedder.embed(["length"])
-            name = f"{self.embedder.id}:{self.embedder.dimensions}"
+        name = await self._named()
         if name not in self._known:
             if name not in await self._queue.indexes():
                 await self._queue.note_all(name)
@@ -299,7 +315,7 @@ class SemanticRecall(Processor):
         Return the indexes that a turn is noted for: while the embedder has not told how long its vectors are, all that it
         can mean.
         """
-        if self._is_certain():
+        if self._name is not None:
             return (await self._index(),)
         return [name for name in await self._queue.indexes() if name.startswith(f"{self.embedder.id}:")]
 
