@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "main", "select"]
 
-FAMILIES = ("workflow", "stream", "loop", "guards", "many", "journal", "records", "imports")
+FAMILIES = ("workflow", "stream", "loop", "guards", "many", "journal", "records", "recall", "imports")
 """The modules of this folder that hold benchmarks."""
 
 

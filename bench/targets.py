@@ -82,6 +82,8 @@ TARGETS: Sequence[Target] = (
     Target("journal", "kept_100", "ratio", 2.5),
     Target("journal", "kept_at_once_100", "ratio", 2.5),
     Target("journal", "kept_block", "block_ms", 5),
+    Target("recall", "finds_1000", "ratio", 4),
+    Target("recall", "turn_1000", "ratio", 5),
     Target("imports", "bare", "ratio", 1.3),
     Target("imports", "names", "ratio", 1.3),
     Target("imports", "all", "ratio", 1.3),

