@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
 import pytest
-from tests.storage.conversations import said, texts
+from tests.storage.conversations import passages, refs, said, texts
 from tests.storage.test_records import files
 
 from procession.errors import MessageError, StoreError
 from procession.messages.message import Message
 from procession.storage.file_sink import FileSink
-from procession.storage.notes import NoteKey
+from procession.storage.notes import Note, NoteKey
 from procession.storage.records import Records
 from procession.storage.sqlite.store import SQLiteStore
 
@@ -156,3 +157,45 @@ async def test_two_who_lay_metadata_over_each_other(tmp_path: Path, sink: Sink, 
 
 async def _save(store: SQLiteStore, name: str) -> None:
     await store.save("t", "ada", [said(name)], metadata={name: name * 2_000})
+
+
+async def test_who_reads_while_others_replace(tmp_path: Path, sink: Sink, records: Records) -> None:
+    """What is replaced or deleted between its row and its object is read as it is then, and nobody is told of a loss."""
+    async with SQLiteStore(tmp_path / "memory.db", records=records) as store:
+        await store.save("t", "ada", [long("m")], title="T" * 2_000, metadata={"a": "M" * 2_000}, indexes=["i"])
+        await store.put_note(KEY, "N" * 2_000, version=0)
+        get = sink.get
+        changes: list[Callable[[], Awaitable[object]]] = []
+
+        async def changed(reference: str, *, scope: str | None) -> bytes | None:
+            if changes:
+                await changes.pop()()
+            return await get(reference, scope=scope)
+
+        sink.get = changed  # type: ignore[method-assign]
+        changes.append(lambda: store.save("t", "ada", [long("m", "y")]))
+        assert texts(await store.messages("t")) == ["y" * 2_000]
+        changes.append(lambda: store.save("t", "ada", [long("m", "z")]))
+        assert passages(await store.around(refs("t", "m"), resource_id="ada")) == {"t": ["z" * 2_000]}
+        changes.append(lambda: store.put_note(KEY, "O" * 2_000, version=1))
+        assert await store.note(KEY) == Note("O" * 2_000, 2)
+        changes.append(lambda: store.update_thread("t", "ada", title="U" * 2_000))
+        thread = await store.thread("t")
+        assert thread is not None
+        assert thread.title == "U" * 2_000
+        changes.append(lambda: store.update_thread("t", "ada", title="V" * 2_000))
+        assert [each.title for each in (await store.threads("ada")).threads] == ["V" * 2_000]
+        changes.append(lambda: store.save("t", "ada", [said("short")], metadata={"b": "M" * 2_000}))
+        await store.save("t", "ada", [said("too")], metadata={"c": 1})
+        thread = await store.thread("t")
+        assert thread is not None
+        assert thread.metadata == {"a": "M" * 2_000, "b": "M" * 2_000, "c": 1}
+        await store.save("t", "ada", [long("m")], indexes=["i"])
+        changes.append(lambda: store.save("t", "ada", [long("m", "y")], indexes=["i"]))
+        assert await store.take("i", limit=9, seconds=30) == []
+        changes.append(lambda: store.delete_messages("t", "ada", ["m"]))
+        assert await store.take("i", limit=9, seconds=30) == []
+        await store.save("t", "ada", [long("m")])
+        changes.append(lambda: store.delete_thread("t", "ada"))
+        assert await store.messages("t") == []
+        assert changes == []

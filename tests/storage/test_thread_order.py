@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import anyio
 import pytest
@@ -80,7 +80,7 @@ def test_messages_stand_as_they_must(kind: str, steps: list[Any], last: int) -> 
             for step in steps:
                 model.do(step)
                 if isinstance(step, list):
-                    messages = [said(one.text, one.minute, id=one.id) for one in step]
+                    messages = [said(one.text, one.minute, id=one.id) for one in cast("list[Saved]", step)]
                     await store.save("t", "ada", messages, indexes=["i"])
                 else:
                     await store.delete_messages("t", "ada", step)

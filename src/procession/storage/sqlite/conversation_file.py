@@ -5,7 +5,7 @@ ConversationFile: what the parts of a ``SQLiteStore`` share, the file, how texts
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CONVERSATIONS", "LARGE", "ConversationFile", "Row", "in_portions"]
 
 Out = TypeVar("Out")
+Found = TypeVar("Found")
 
 Row: TypeAlias = tuple[Any, ...]
 """What SQLite finds."""
@@ -67,6 +68,9 @@ LARGE = 1 << 24
 _PORTION = 500
 """Values in one statement."""
 
+_AGAIN = 10
+"""How many times rows are read that somebody else changes meanwhile."""
+
 _MANY = 50
 """Messages that are read on the event loop, in about a millisecond."""
 
@@ -103,6 +107,22 @@ class ConversationFile:
         Do *work*, all of which sees the file as it is at one moment.
         """
         return await self._connection.read(partial(_at_one_moment, work))
+
+    async def _found(self, work: Callable[[sqlite3.Connection], Found], read: Callable[[Found], Awaitable[Out]]) -> Out:
+        """
+        Do *work*, and return what *read* makes of it.
+
+        Texts that stand elsewhere go with their rows: where one is not there, and the rows are others now, they are read.
+        """
+        found = await self._read(work)
+        for _ in range(_AGAIN):
+            try:
+                return await read(found)
+            except StoreError:
+                before, found = found, await self._read(work)
+                if found == before:
+                    raise
+        return await read(found)
 
     async def _write(
         self,

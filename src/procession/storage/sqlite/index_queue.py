@@ -60,12 +60,20 @@ class SQLiteIndexQueue(ConversationFile):
             try:
                 message = await self._message(data, thread_id, message_id, scope)
             except StoreError as error:
-                unreadable = unreadable or error
+                if unreadable is None and await self._waits(revision):
+                    unreadable = error
             else:
                 taken.append(ToIndex(thread_id=thread_id, resource_id=scope, message=message, revision=revision))
         if unreadable is not None and not taken:
             raise unreadable
         return taken
+
+    async def _waits(self, revision: int) -> bool:
+        """
+        Return whether what was taken still waits, or was deleted or saved anew meanwhile.
+        """
+        question = "SELECT 1 FROM procession_index_queue WHERE revision = ?"
+        return await self._read(lambda made: made.execute(question, (revision,)).fetchone()) is not None
 
     async def done(self, index: str, items: Collection[ToIndex]) -> list[MessageRef]:
         """

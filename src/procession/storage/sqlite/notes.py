@@ -27,10 +27,13 @@ class SQLiteNotes(ConversationFile):
         """
         Return what is written under *key*, or ``None``.
         """
-        row = await self._read(lambda made: _find(made, key))
-        if row is None:
-            return None
-        return Note(await self._text(row[2], key.resource_id, "note", key.kind, key.thread_id), row[1])
+
+        async def read(row: Row | None) -> Note | None:
+            if row is None:
+                return None
+            return Note(await self._text(row[2], key.resource_id, "note", key.kind, key.thread_id), row[1])
+
+        return await self._found(lambda made: _find(made, key), read)
 
     async def put_note(self, key: NoteKey, text: str, *, version: int) -> Note | None:
         """

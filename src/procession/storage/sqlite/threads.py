@@ -48,8 +48,7 @@ class SQLiteThreads(ConversationFile):
         """
         Return a thread, or ``None`` where nothing was ever saved in it.
         """
-        row = await self._read(lambda made: _find(made, thread_id, resource_id))
-        return None if row is None else await self._thread(row)
+        return await self._found(lambda made: _find(made, thread_id, resource_id), self._thread)
 
     async def threads(self, resource_id: str, *, limit: int = 100, cursor: str | None = None) -> ThreadPage:
         """
@@ -65,9 +64,11 @@ class SQLiteThreads(ConversationFile):
                 (resource_id, behind, limit + 1),
             ).fetchall()
 
-        rows = await self._read(read)
-        threads = [await self._thread(row) for row in rows[:limit]]
-        return ThreadPage(tuple(threads), cursor_of(rows[limit - 1][5]) if len(rows) > limit else None)
+        async def page(rows: list[Row]) -> ThreadPage:
+            threads = [one for row in rows[:limit] if (one := await self._thread(row)) is not None]
+            return ThreadPage(tuple(threads), cursor_of(rows[limit - 1][5]) if len(rows) > limit else None)
+
+        return await self._found(read, page)
 
     async def update_thread(
         self,
@@ -108,7 +109,10 @@ class SQLiteThreads(ConversationFile):
             scope=resource_id,
             gone=lambda done: done[1],
         )
-        return None if row is None else await self._thread(row)
+        try:
+            return await self._thread(row)
+        except StoreError:  # perhaps somebody else has changed the other one since
+            return await self.thread(thread_id, resource_id=resource_id)
 
     async def messages(
         self, thread_id: str, *, resource_id: str | None = None, last: int | None = None, before: str | None = None
@@ -133,8 +137,7 @@ class SQLiteThreads(ConversationFile):
             ).fetchall()
             return thread[2], found[::-1]
 
-        scope, found = await self._read(read)
-        return await self._messages(found, thread_id, scope)
+        return await self._found(read, lambda found: self._messages(found[1], thread_id, found[0]))
 
     async def around(
         self, found: Collection[MessageRef], *, resource_id: str | None, before: int = 0, after: int = 0
@@ -158,10 +161,14 @@ class SQLiteThreads(ConversationFile):
                     passages.append((thread, [made.execute(one, (number,)).fetchone() for _, number in near]))
             return passages
 
-        return [
-            Passage(await self._thread(thread), tuple(await self._messages(rows, thread[1], thread[2])))
-            for thread, rows in await self._read(read)
-        ]
+        async def passages(near: list[tuple[Row, list[Row]]]) -> list[Passage]:
+            return [
+                Passage(thread, tuple(await self._messages(rows, thread.id, thread.resource_id)))
+                for row, rows in near
+                if (thread := await self._thread(row)) is not None
+            ]
+
+        return await self._found(read, passages)
 
     async def save(
         self,
@@ -254,17 +261,23 @@ class SQLiteThreads(ConversationFile):
         Return *saving* with *metadata* laid over what the thread has at the moment.
         """
         id, scope = saving.thread_id, saving.resource_id
-        try:
-            row = await self._read(lambda made: _find(made, id, scope))
+
+        async def read(row: Row | None) -> tuple[str | None, dict[str, Any]]:
             known = row[7] if row is not None else None
-            laid = metadata_text({**(await self._metadata(known, id, scope) or {}), **metadata})
+            return known, await self._metadata(known, id, scope) or {}
+
+        try:
+            known, values = await self._found(lambda made: _find(made, id, scope), read)
+            laid = metadata_text({**values, **metadata})
             (stored,) = await self._stored([(laid, record_name("metadata", id))], scope)
         except BaseException:
             await self._forget_all(saving.replace(metadata=None).texts, scope)
             raise
         return saving.replace(metadata=stored, known_metadata=known)
 
-    async def _thread(self, row: Row) -> Thread:
+    async def _thread(self, row: Row | None) -> Thread | None:
+        if row is None:
+            return None
         _, id, scope, created_at, updated_at, _, title, metadata = row
         try:
             created, updated = time_of(created_at), time_of(updated_at)
