@@ -168,6 +168,13 @@ class VectorCache:
         self._make_room(scope)
         return view
 
+    def scopes(self) -> list[Scope]:
+        """
+        Return what is in memory; what was not asked for the longest comes first.
+        """
+        with self._lock:
+            return list(self._scopes)
+
     def forget(self, index: str | None = None, resource_id: str | None = None) -> None:
         """
         Forget what is in memory of an index, of a resource, or of both: somebody has deleted it.

@@ -60,7 +60,7 @@ VECTORS = Family(
 CACHED_BYTES = 256 * 2**20
 """How much of the vectors is kept in memory for the next search, by each process."""
 
-_SMALL = 1000
+_SMALL = 250
 """Rows that are read from the file for each search: keeping them in memory is not worth it."""
 
 _ON_THE_LOOP = 50
@@ -124,7 +124,7 @@ class SQLiteVectors(ConversationFile):
         """
         Return the *top_k* messages that are most alike, the most alike first.
 
-        A scope of up to a thousand vectors is read from the file; a larger one is kept in memory for the next search.
+        A scope of up to 250 vectors is read from the file; a larger one is kept in memory for the next search.
         """
         sought = SearchFor.of(
             vector, top_k=top_k, thread_id=thread_id, threshold=threshold, facts=facts, without=without
