@@ -14,6 +14,7 @@ from procession.messages.parts import ReasoningPart, TextPart
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
+from procession.testing.hash_embedder import HashEmbedder
 from procession.testing.script import call_tool
 from procession.tools.tool import client_tool
 
@@ -62,6 +63,23 @@ async def test_what_has_known_ids_stands_there_once(way: str, last: int | None, 
     assert sent(model) == (["one", "first", "two"] if last != 1 else [".", "first", "two"])
     assert await stored(store) == ["one", "first", "two", "second"]
     assert [message.id for message in await store.messages("t")][:3] == ["u1", "a1", "u2"]
+
+
+@both_ways
+async def test_what_is_found_and_recalled_and_sent_again_stands_there_once(way: str, store: InMemoryStore) -> None:
+    """MEM-008: recall that finds u1, and u2 once it is kept, history that has them and a client that sends them: once each."""
+    model, memory = FakeModel(["second", "third"]), Memory(store, semantic_recall=True, embedder=HashEmbedder())
+    await memory.reindex()
+    await memory.drain()
+    agent = Agent("parrot", model=model, memory=memory)
+    u2 = Message.user("one two", id="u2")
+    await ask(agent, way, as_client(U1, A1, u2), **IDS)
+    assert sent(model) == ["one", "first", "one two"]
+    await memory.drain()
+    await ask(agent, way, as_client(U1, A1, u2), **IDS)
+    assert sent(model, 1)[:3] == ["one", "first", "one two"]
+    assert sorted(sent(model, 1)) == sorted(set(sent(model, 1)))
+    assert (await stored(store))[:4] == ["one", "first", "one two", "second"]
 
 
 @both_ways
