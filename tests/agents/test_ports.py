@@ -12,8 +12,10 @@ import pytest
 from procession.agents.agent import Agent
 from procession.processors.context import StreamWriter
 from procession.processors.contexts import InputContext
+from procession.processors.memory.memory import Memory
 from procession.processors.processor import Processor
 from procession.steps.abort import AbortSignal
+from procession.storage.memory_store import InMemoryStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.tool import tool
@@ -83,6 +85,22 @@ async def test_what_a_stream_was_made_of_is_gone_when_it_has_ended(no_collector:
         assert [piece async for piece in stream.text_stream] == ["Done."]
         assert kept() is not None
     del stream
+    assert kept() is None
+
+
+async def test_what_a_memory_noted_of_a_run_is_gone_when_it_has_ended(no_collector: None) -> None:
+    """The same of a run that wrote into its working memory, and gave its thread a title."""
+    payload = Payload()
+    kept = weakref.ref(payload)
+    memory = Memory(InMemoryStore(), working_memory=True, generate_title=True)
+    model = FakeModel([call_tool("updateWorkingMemory", {"memory": "x"}), "Done.", "A title"])
+    agent = Agent("a", model=model, memory=memory)
+    await agent.generate("Hi", thread="t", resource="ada", request_context={"payload": payload})
+    del payload
+    thread = await memory.thread("t", "ada")
+    assert thread is not None
+    assert thread.title == "A title"
+    assert await memory.working_memory(resource="ada") == "x"
     assert kept() is None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from structlog.testing import capture_logs
 from tests.agents.kit import WAYS, ask
 from tests.agents.suspending import doing, told
@@ -233,6 +234,40 @@ async def test_what_does_not_fit_the_schema_is_refused(given: Any, fault: str) -
     (refused,) = told(model.requests[1])
     assert refused["error"] is True and fault in refused["message"]
     assert await store.note(KEY) is None
+
+
+class Place(BaseModel):
+    """A model inside another one, and inside itself."""
+
+    city: str
+    near: Place | None = None
+
+
+class Traveller(BaseModel):
+    """A model with others in it."""
+
+    home: Place | None = None
+    been: list[Place] = []
+
+
+async def test_models_inside_a_model() -> None:
+    """Fields of models inside the schema are given, changed and deleted by themselves; items of a list are whole."""
+    store = InMemoryStore()
+    script: list[ScriptEntry] = [
+        note({"home": {"city": "Paris", "near": {"city": "Lyon"}}, "been": [{"city": "Rome"}]}, "w1"),
+        note({"home": {"near": {"city": None, "near": {"city": "Nice"}}}}, "w2"),
+        note({"home": {"street": "x"}}, "w3"),
+        note({"been": [{"city": 5}]}, "w4"),
+        "done",
+    ]
+    model = FakeModel(script)
+    memory = Memory(store, working_memory={"schema": Traveller})
+    await Agent("a", model=model, memory=memory).generate("Hi", **ADA)
+    assert [result.get("error", False) for result in told(model.requests[4])] == [False, False, True, True]
+    assert await memory.working_memory(resource="ada") == {
+        "home": {"city": "Paris", "near": {"near": {"city": "Nice"}}},
+        "been": [{"city": "Rome"}],
+    }
 
 
 async def test_a_schema_after_a_template() -> None:

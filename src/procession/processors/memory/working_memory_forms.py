@@ -26,6 +26,9 @@ TEMPLATE = """# User
 """What a working memory looks like unless somebody says otherwise."""
 
 
+_NULL = {"type": "null"}
+
+
 class Form(Protocol):
     """
     What can be written into a working memory, and how.
@@ -274,5 +277,8 @@ def _partial(schema: Any) -> Any:
     return made
 
 
-def _or_null(schema: Any) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
+def _or_null(schema: Any) -> Any:
+    choices: Any = schema.get("anyOf") if is_dict(schema) else None
+    if choices and _NULL in choices:
+        return schema
+    return {"anyOf": [schema, _NULL]}
