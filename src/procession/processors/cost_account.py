@@ -20,7 +20,7 @@ from procession.steps.scope import Outcome, RequestScope
 from procession.steps.spending import ModelCall
 from procession.storage.costs import CostBalance, CostEntry, CostStore, Reservation
 
-__all__ = ["CostAccount", "account_of", "settle_around"]
+__all__ = ["CostAccount", "account_of", "settle_around", "settle_late"]
 
 _PLACES = 12
 
@@ -181,3 +181,15 @@ async def settle_around(scope: RequestScope, store: CostStore) -> None:
             if isinstance(held, CostAccount) and held.store is store:
                 await held.settle_answered()
         around = around.outer
+
+
+async def settle_late(scope: RequestScope) -> None:
+    """
+    Book what was asked behind an answer, after its request had ended, in whatever store it is accounted for.
+    """
+    ended: RequestScope | None = scope
+    while ended is not None:
+        for held in list(ended.resources.values()):
+            if isinstance(held, CostAccount):
+                await held.settle_answered()
+        ended = ended.outer

@@ -18,6 +18,7 @@ from procession.models.model import LanguageModel
 from procession.models.tokens.counter import TokenCounter
 from procession.models.tokens.router import counter_for
 from procession.processors.contexts import InputContext, OutputResultContext
+from procession.processors.cost_account import settle_late
 from procession.processors.log import log_once
 from procession.processors.memory.message_history import put_behind
 from procession.processors.memory.observation_settings import ObservationSettings, observation_settings
@@ -213,7 +214,16 @@ class ObservationalMemory(Processor):
         if model is None:
             log_once(self.id, "nobody observes: there is no model", hint="give the settings a model")
             return
-        later(scope, self._observing(use, scope).catch_up, model, scope)
+        later(scope, self._observe_behind, scope, use, model)
+
+    async def _observe_behind(self, scope: RequestScope, use: MemoryUse, model: LanguageModel) -> None:
+        """
+        Observe a thread behind the answer, and book what that has cost: the request's account is closed by then.
+        """
+        try:
+            await self._observing(use, scope).catch_up(model, scope)
+        finally:
+            await settle_late(scope)
 
     # -- for applications
 
