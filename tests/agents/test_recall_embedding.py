@@ -92,7 +92,8 @@ async def test_whoever_saves_too_fast_waits() -> None:
     async def look(ctx: Any) -> None:
         waited.append(await store.waiting(INDEX))
 
-    agent = friend(Memory(store), input_processors=[recall, at("process_input", look)], output_processors=[recall])
+    own = [recall, at("process_output_result", look)]
+    agent = friend(Memory(store), input_processors=[recall], output_processors=own)
     await agent.generate("cat", **IDS)
     assert waited == [0]
 

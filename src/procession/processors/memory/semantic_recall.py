@@ -140,8 +140,11 @@ class SemanticRecall(Processor):
         Have the turn embedded once it is saved.
         """
         use = use_of(ctx.scope)
-        if use is not None:
-            await self._note(ctx.scope, use)
+        if use is None or use.read_only:
+            return
+        await self._note(ctx.scope, use)
+        if self._name is not None:
+            await self._indexer.catch_up(self._name, self.max_waiting, self.max_wait)
 
     async def _recall(self, ctx: InputContext, use: MemoryUse, settings: RecallSettings, text: str) -> None:
         vector = await self._vector_of(text, ctx.scope)
@@ -259,8 +262,6 @@ class SemanticRecall(Processor):
             scope.resources[key] = True
             notes.indexes.update(names)
             notes.then.append(partial(self._wake, scope))
-        if self._name is not None:
-            await self._indexer.catch_up(self._name, self.max_waiting, self.max_wait)
 
     def _wake(self, scope: RequestScope) -> None:
         self._indexer.behind += 1
