@@ -23,7 +23,19 @@ if TYPE_CHECKING:
 
 __all__ = ["FAMILIES", "main", "select"]
 
-FAMILIES = ("workflow", "stream", "loop", "guards", "many", "journal", "records", "vectors", "recall", "imports")
+FAMILIES = (
+    "workflow",
+    "stream",
+    "loop",
+    "guards",
+    "many",
+    "journal",
+    "records",
+    "memory",
+    "vectors",
+    "recall",
+    "imports",
+)
 """The modules of this folder that hold benchmarks."""
 
 

@@ -85,6 +85,9 @@ TARGETS: Sequence[Target] = (
     Target("journal", "kept_block", "block_ms", 5),
     Target("recall", "finds_1000", "ratio", 4),
     Target("recall", "turn_1000", "ratio", 5),
+    # Nothing of a long thread is read to load its newest messages, or to save a turn.
+    Target("memory", "grows_*", "ratio", 1.3),
+    Target("memory", "save_*", "ratio", 3),
     # A search among a hundred thousand does not wait for the disk, and nobody waits for it.
     Target("vectors", "exact_100000", "ms", 30),
     Target("vectors", "exact_100000", "ratio", 1.5),
