@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from tests.agents.kit import HOOKS, WAYS, ask, at, counted_tool, list_of, text_only, turn
+from tests.agents.suspending import doing, go_on
 
 from procession.agents.agent import Agent
 from procession.errors import InputError, MessageError, ProcessorError
 from procession.messages.message import Message
+from procession.processors.memory.history_limit import HistoryLimit
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
 from procession.storage.memory import InMemoryStore
@@ -94,6 +96,23 @@ async def test_a_thread_may_be_given_a_title_and_metadata(way: str, store: InMem
     assert found is not None
     assert (found.title, found.metadata) == ("Parcels", {"shop": "north", "till": 4})
     assert len(await store.messages("t", resource_id="ada")) == 4
+
+
+@both_ways
+@pytest.mark.parametrize("last", [HistoryLimit(max_messages=2), {"max_messages": 2}, 2, None, False])
+async def test_a_run_that_waits_keeps_its_memory_options(way: str, last: Any, store: InMemoryStore) -> None:
+    """What a call says of memory, and of its thread, holds for the run when it goes on, in whichever form it was said."""
+    model = FakeModel([call_tool("act", id="c1"), "Done."])
+    agent = Agent("parrot", model=model, tools=[doing("act", [], requires_approval=True)], memory=Memory(store))
+    thread = {"id": "t", "title": "Parcels"}
+    options = {"last_messages": last, "save_per_step": True}
+    seen = await ask(agent, way, thread=thread, resource="ada", memory_options=options)
+    run_id = seen.result.run_id
+    seen = await go_on(agent, way, run_id, {"c1": {"approved": True}}, thread={"id": "t"}, resource="ada")
+    assert seen.result.status == "completed"
+    assert len(await stored(store)) == (
+        3 if last is not False else 0
+    )  # what is said after a resume is a message of its own
 
 
 @both_ways

@@ -16,6 +16,7 @@ from procession.errors import (
     InputError,
 )
 from procession.messages.message_list import MessageList
+from procession.messages.value import Value
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
@@ -40,6 +41,9 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
     thread = named.id if named is not None else None
     if thread is not None:
         options["thread"] = thread  # from here on it is its id
+    said = options.get("memory_options")
+    if said:  # as a suspended run can write it down
+        options["memory_options"] = {name: _plain(value) for name, value in said.items()}
     in_use = agent.memory is not None and thread is not None
     if agent.memory is not None and (thread is None) != (resource is None):
         raise InputError(
@@ -59,6 +63,17 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
         if (told := options.get(ON_TITLE)) is not None:
             scope.resources[ON_TITLE] = told
     return (thread, resource) if in_use else (None, None)
+
+
+def _plain(value: Any) -> Any:
+    """
+    Return settings as a mapping of those that are not as they are by default; anything else as it is.
+    """
+    if not isinstance(value, Value):
+        return value
+    kind = type(value)
+    found = {name: getattr(value, name) for name in kind.__fields__}
+    return {name: one for name, one in found.items() if one != kind.__field_defaults__.get(name)}
 
 
 def message_list_of(

@@ -346,7 +346,7 @@ def _digest(answer: Any) -> str:
 
 
 def _merged(run_id: str, snapshot: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    fixed = sorted(_FIXED & {name for name, value in given.items() if value is not None})
+    fixed = sorted((_FIXED - set(snapshot["missing"])) & {name for name, value in given.items() if value is not None})
     if fixed:
         raise InputError(f"run {run_id} has its {fixed[0]} already", hint=f"leave {fixed[0]}= out when resuming")
     missing = [name for name in snapshot["missing"] if given.get(name) is None]
