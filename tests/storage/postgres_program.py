@@ -8,13 +8,16 @@ prints each turn that the store has said it saved.
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 from tests.storage.conversations import NOON
 
 from procession.messages.message import Message
-from procession.storage.postgres.store import PostgresStore
+
+if TYPE_CHECKING:
+    from procession.storage.postgres.store import PostgresStore
 
 THREADS, TURNS, LONG = 200, 2, 20
 
@@ -38,7 +41,11 @@ async def save(store: PostgresStore, thread_id: str, name: str, turns: int, mess
 
 
 async def main(*arguments: str) -> None:
-    """Do what the arguments say."""
+    """Do what the arguments say: what needs packages is imported here, as others read the numbers above."""
+    from procession.storage.postgres.store import (
+        PostgresStore,
+    )
+
     what, url, schema, name = arguments
     async with PostgresStore(url, schema=schema) as store:
         say("ready")

@@ -20,6 +20,7 @@ _numbers = count()
 
 def started() -> Iterator[PostgresServer]:
     """Yield a server, or skip where there is none to start."""
+    pytest.importorskip("sqlalchemy", reason="pip install 'procession[postgres]'")
     programs = find_postgres()
     if programs is None:
         pytest.skip(HOW)

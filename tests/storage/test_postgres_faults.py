@@ -27,7 +27,7 @@ psycopg = pytest.importorskip("psycopg", reason="pip install 'procession[postgre
 if TYPE_CHECKING:
     from procession.storage.postgres.store import PostgresStore
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.timeout(180)]
 
 
 @pytest.fixture

@@ -180,6 +180,7 @@ async def test_an_upgrade_that_fails_leaves_nothing(empty: PostgresStore) -> Non
 
 
 @pytest.mark.service
+@pytest.mark.timeout(180)
 def test_the_command_says_and_does_it(postgres_server: PostgresServer) -> None:
     """``procession db``, from several processes at once: status is 1, upgrade is 0, and status is 0."""
     pytest.importorskip("typer", reason="pip install 'procession[cli]'")

@@ -198,7 +198,8 @@ class PostgresConnection:
             given["options"] = (
                 f"-c statement_timeout={milliseconds} -c idle_in_transaction_session_timeout={milliseconds}"
             )
-        for name, value in self._url.query.items():  # what the url says goes before
+        for name, said in self._url.query.items():  # what the url says goes before
+            value = said if isinstance(said, str) else ",".join(said)
             given[name] = f"{given[name]} {value}" if name == "options" and name in given else value
         return create_async_engine(
             self._url.set(query={}),
