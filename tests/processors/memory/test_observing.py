@@ -105,6 +105,17 @@ async def test_what_an_observer_is_asked() -> None:
     assert request.settings == {"temperature": 0.3}
 
 
+async def test_halves_of_characters_and_control_characters() -> None:
+    """They stop no observation: neither in a message nor in what the observer writes."""
+    store = await stored(10)
+    await store.save(THREAD, RESOURCE, [said(0).with_text("m0 \ud83d " + "word " * 35)])
+    model = observer(answer("half \ud83d and \x00\x1b[31m null\nline"))
+    assert await observing(store).catch_up(model, None) == 1
+    shown_to(model.requests[0])[0]["text"].encode("utf-8")
+    noted, _ = await observing(store).read()
+    assert noted.batches[0].observations[0].text == "half  and [31m null line"
+
+
 async def test_a_long_backlog_is_observed_piece_by_piece() -> None:
     """A thread that was long before is observed from its first message on, in bounded pieces, over several turns."""
     store = await stored(300)

@@ -45,7 +45,8 @@ def transcript(messages: Iterable[Message]) -> str:
 
     Reasoning and data of the application are left out; of files there are only name and type.
     """
-    return "\n".join(json.dumps(_record(message), ensure_ascii=False, default=str) for message in messages)
+    lines = "\n".join(json.dumps(_record(message), ensure_ascii=False, default=str) for message in messages)
+    return lines.encode("utf-8", "replace").decode("utf-8")  # half of a character can be sent to nobody
 
 
 def noted(observations: Iterable[Observation]) -> str:

@@ -24,7 +24,9 @@ MOST_OBSERVATIONS = 200
 """How many observations are taken of one answer; one with more is refused."""
 _LONGEST = 1_000
 """Characters of an observation; what is longer is cut."""
-_WHEN = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?\Z")
+_WHEN = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?\Z", re.ASCII)
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no note and no prompt can do with: control characters, and halves of characters."""
 
 _OBSERVE = """\
 You keep the notes of a long conversation between a user and an assistant. The messages you are given will no longer be \
@@ -161,7 +163,7 @@ async def _asked(
 
 
 def _bounded(text: str) -> str:
-    text = " ".join(text.split())
+    text = _UNFIT.sub("", " ".join(text.split()))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
