@@ -224,6 +224,19 @@ async def test_a_read_only_memory_writes_nothing() -> None:
     assert await store.indexes() == ()
 
 
+async def test_what_is_forgotten_is_not_embedded() -> None:
+    """A resource that is forgotten while its turn is embedded in the background has no vector afterwards."""
+    store, held = InMemoryStore(), Held()
+    async with Runtime() as runtime:
+        agent = friend(Memory(store, semantic_recall=True, embedder=held), runtime=runtime)
+        await agent.generate("my cat", **IDS)
+        await held.at_work.wait()
+        await agent.forget(resource="ada")
+        held.may.set()
+    assert await store.search(INDEX, (1, 1, 1, 1, 1), top_k=9, resource_id=None) == []
+    assert await store.waiting(INDEX) == 0
+
+
 async def test_a_search_for_applications() -> None:
     """An application finds messages of a resource, or of a thread, with how much they are alike."""
     store = InMemoryStore()
