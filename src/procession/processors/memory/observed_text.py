@@ -32,9 +32,9 @@ _ELSEWHERE = (
     "they speak of may have nothing to do with this one."
 )
 CONTINUATION = (
-    "<system-reminder>The older part of this conversation was condensed into the observations above; the messages that "
-    "follow come right after it. Go on as if nothing had been left out: do not greet anew, do not ask again what the "
-    "observations tell, and do not speak of them.</system-reminder>"
+    "<system-reminder>The older part of this conversation was condensed into the observations above; the last of the "
+    "messages that follow come right after it, and single older ones may stand before them. Go on as if nothing had been "
+    "left out: do not greet anew, do not ask again what the observations tell, and do not speak of them.</system-reminder>"
 )
 """What stands where the condensed messages were."""
 
