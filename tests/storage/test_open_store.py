@@ -18,6 +18,7 @@ from procession.storage.open_store import open_store
 from procession.storage.records import Records
 from procession.storage.sqlite.store import SQLiteStore
 from procession.storage.threads import ThreadStore
+from procession.storage.vectors import VectorStore
 
 
 @pytest.fixture
@@ -117,8 +118,9 @@ async def test_texts_stand_as_records_say(folder: Path) -> None:
 
 @pytest.mark.parametrize("url", ["memory:", "x.db"])
 def test_what_every_store_can(folder: Path, url: str) -> None:
-    """Each keeps conversations, notes, and what is to be embedded."""
+    """Each keeps conversations, notes, what is to be embedded, and vectors."""
     store = open_store(url)
     assert isinstance(store, ThreadStore)
     assert isinstance(store, NoteStore)
     assert isinstance(store, IndexQueue)
+    assert isinstance(store, VectorStore)

@@ -110,6 +110,15 @@ async def test_a_full_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         await holds(store, saved + 1)
 
 
+async def test_the_log_is_taken_into_the_file(tmp_path: Path) -> None:
+    """However many turns are saved, SQLite's log stays at some megabytes, and they are in the file."""
+    async with SQLiteStore(tmp_path / "memory.db") as store:
+        for number in range(400):
+            await store.save(f"t{number % 50}", "ada", turn(number, 200), indexes=["i"])
+        assert (tmp_path / "memory.db-wal").stat().st_size < 8_000_000
+        assert (tmp_path / "memory.db").stat().st_size > 200_000
+
+
 async def test_who_is_cancelled_has_saved_all_or_nothing(tmp_path: Path) -> None:
     """Cancelling somebody who saves waits for the end of the commit: the turn is whole, and others are not touched."""
     (tmp_path / "runs.db").touch()

@@ -27,7 +27,10 @@ async def test_the_thread_is_written_with_the_first_message(conversations: Conve
 
 
 async def test_a_message_comes_back_as_it_was(conversations: Conversations) -> None:
-    """Everything in a message is kept: all parts, times, metadata, and texts of any characters."""
+    """
+    Everything in a message is kept: all parts, times, metadata, and texts of any characters; half of one needs no other way to
+    be written (SEC-007).
+    """
     message = Message(
         "assistant",
         [

@@ -13,6 +13,7 @@ from procession.storage.index_queue import IndexQueue
 from procession.storage.notes import NoteStore
 from procession.storage.records import Records
 from procession.storage.threads import ThreadStore
+from procession.storage.vectors import VectorStore
 
 __all__ = ["DEFAULT_FILE", "STORE_VARIABLE", "OpenedStore", "open_store"]
 
@@ -28,7 +29,7 @@ _FILE = "sqlite:///"
 _WORDS = ("memory", "sqlite", "postgres", "postgresql")
 
 
-class OpenedStore(ThreadStore, NoteStore, IndexQueue, Protocol):
+class OpenedStore(ThreadStore, NoteStore, IndexQueue, VectorStore, Protocol):
     """
     A store of conversations, and of what belongs to them, that can be closed.
     """

@@ -28,6 +28,12 @@ _PUT = (
     " ON CONFLICT (thread, message_id) DO UPDATE SET at = excluded.at, data = excluded.data"
 )
 
+_TABLES_TOUCHED = 5
+"""Pages of tables and their indexes that change besides those that hold the texts."""
+
+_QUEUE_TOUCHED = 4
+"""Pages that change where messages are noted for indexes."""
+
 
 class Saving(Value, kw_only=True):
     """
@@ -59,9 +65,10 @@ class Saving(Value, kw_only=True):
     @property
     def size(self) -> int:
         """
-        About how many bytes that is.
+        About how many bytes the log gets of it.
         """
-        return sum(len(text or "") for text in self.texts)
+        texts = sum(len(text or "") for text in self.texts)
+        return texts + (_TABLES_TOUCHED + (_QUEUE_TOUCHED if self.indexes else 0)) * 4096
 
 
 def save_messages(saving: Saving, made: sqlite3.Connection) -> tuple[Outcome, list[str | None]]:
