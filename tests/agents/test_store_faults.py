@@ -11,7 +11,7 @@ import structlog
 from tests.agents.kit import WAYS, ask, at, counted_tool
 
 from procession.agents.agent import Agent
-from procession.errors import ProcessorError, StoreError, UnreadableThread
+from procession.errors import DefinitionError, InputError, ProcessorError, StoreError, UnreadableThread
 from procession.messages.message import Message
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.outbox import Outbox, TurnToSave, outbox_of
@@ -229,6 +229,40 @@ async def test_a_store_that_cannot_be_read_stops_the_call(way: str) -> None:
     assert "FlakyStore could not give back the thread: ConnectionError" in str(seen.error)
     assert "secret" not in str(seen.error)
     assert model.requests == []
+
+
+@both_ways
+async def test_the_input_filter_names_the_store_too(way: str) -> None:
+    """A client that sends the conversation again has the store asked twice: whoever asks first says which one failed."""
+
+    class NoLookUp(FlakyStore):
+        async def around(self, *args: Any, **more: Any) -> Any:
+            raise ConnectionError("no route to the host of Ada's secret")
+
+    seen = await ask(parrot(NoLookUp(), echo()), way, [Message.user("a"), Message.user("b")], **IDS)
+    assert isinstance(seen.error, ProcessorError)
+    assert seen.error.processor_id == "memory-input-filter"
+    assert "NoLookUp could not give back the thread: ConnectionError" in str(seen.error)
+
+
+@both_ways
+async def test_what_is_set_up_wrongly_is_said(way: str) -> None:
+    """A store that says what is wrong with its use is quoted; a turn that no store could ever take does not wait."""
+
+    class Asyncio(FlakyStore):
+        async def messages(self, *args: Any, **more: Any) -> list[Message]:
+            raise DefinitionError("this store runs on asyncio alone")
+
+    seen = await ask(parrot(Asyncio(), echo()), way, **IDS)
+    assert "this store runs on asyncio alone" in str(seen.error)
+
+    class Strict(FlakyStore):
+        async def save(self, *args: Any, **more: Any) -> None:
+            raise InputError("a message has letters that the store cannot keep")
+
+    seen = await ask(parrot(Strict(), echo()), way, **IDS)
+    assert seen.result.unsaved is not None
+    assert not seen.result.unsaved.waiting
 
 
 @both_ways

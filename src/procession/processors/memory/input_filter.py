@@ -12,6 +12,8 @@ from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
 from procession.processors.contexts import InputContext
+from procession.processors.memory.kept_where import reading
+from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.options import one_of
 from procession.processors.processor import Processor
@@ -61,8 +63,12 @@ class MemoryInputFilter(Processor):
         given = messages.view("input")
         if use is None or not use.enabled or (len(given) < 2 and not any(one.role == "assistant" for one in given)):
             return  # what most calls bring: one new message
+        outbox = outbox_of(self.storage)
+        if outbox:
+            await outbox.flush(self.storage)
         refs = [MessageRef(use.thread_id, one.id) for one in given]
-        passages = await self.storage.around(refs, resource_id=use.resource_id)
+        with reading(self.storage):
+            passages = await self.storage.around(refs, resource_id=use.resource_id)
         stored = {one.id: one for passage in passages for one in passage.messages}
         pairs = [(known, one) for one in given if (known := stored.get(one.id)) is not None]
         if use.override("dedupe_resent", self.dedupe_resent):
@@ -78,7 +84,8 @@ class MemoryInputFilter(Processor):
         Return the messages that *given* begins with where the thread ends with the same, each behind the stored one.
         """
         last = len(given) + _UNANSWERED
-        stored = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
+        with reading(self.storage):
+            stored = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
         known = _same_end([one for one in stored if one.role not in ("signal", "system")], given)
         return list(zip(known, given, strict=False))
 

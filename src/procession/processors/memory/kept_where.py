@@ -5,14 +5,16 @@ Where a memory keeps what was said: the store that is given, or that a url or th
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TypeAlias, cast
 
-from procession.errors import DefinitionError
+from procession.errors import DefinitionError, InputError, MessageError, UnreadableThread
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.open_store import open_store
 from procession.storage.threads import ThreadStore
 
-__all__ = ["Storage", "place_of", "storage_of"]
+__all__ = ["Storage", "place_of", "reading", "storage_of"]
 
 Storage: TypeAlias = "ThreadStore | str | os.PathLike[str] | None"
 """A store, a url or a path, or ``None`` for the one that the environment names."""
@@ -33,6 +35,24 @@ def storage_of(given: Storage) -> ThreadStore:
         f"a memory's storage is {type(found).__name__}",
         hint="give a ThreadStore, such as SQLiteStore(path), or a url such as postgresql://host/database",
     )
+
+
+@contextmanager
+def reading(storage: ThreadStore) -> Generator[None, None, None]:
+    """
+    Have a fault of *storage* in the block say which store it was, and nothing private.
+
+    Raises ``UnreadableThread``; what is wrongly set up or asked for is raised as it is.
+    """
+    try:
+        yield
+    except (DefinitionError, InputError, MessageError):
+        raise
+    except Exception as error:
+        raise UnreadableThread(
+            f"{type(storage).__name__} could not give back the thread: {type(error).__name__}",
+            hint='is the store there?  on_error="skip" answers without what was said before',
+        ) from error
 
 
 def place_of(storage: ThreadStore) -> str:

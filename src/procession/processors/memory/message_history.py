@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
 
-from procession.errors import UnreadableThread
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.memory.history_limit import HistoryLimit
+from procession.processors.memory.kept_where import reading
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire, TurnMark
 from procession.processors.memory.use import MemoryUse, use_of
@@ -127,16 +127,11 @@ class MessageHistory(Processor):
         outbox = outbox_of(self.storage)
         if outbox:
             await outbox.flush(self.storage)
-        try:
+        with reading(self.storage):
             if last is None and most is not None:
                 recalled = await self._read_back(use, most)
             else:
                 recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
-        except Exception as error:
-            raise UnreadableThread(
-                f"{type(self.storage).__name__} could not give back the thread: {type(error).__name__}",
-                hint='is the store there?  on_error="skip" answers without what was said before',
-            ) from error
         if outbox and (waiting := outbox.of(use.thread_id, use.resource_id)):
             known = {message.id: message for message in (*recalled, *waiting)}
             recalled = sorted(known.values(), key=lambda message: message.created_at)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from procession.errors import MessageError, ProcessorError, StoreError
+from procession.errors import DefinitionError, InputError, MessageError, ProcessorError, StoreError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.messages.signal import is_transient
@@ -182,7 +182,8 @@ class TurnMark:
         import structlog
 
         outbox = outbox_of(self._storage)
-        waiting = outbox.hold(turn)
+        hopeless = isinstance(error, (DefinitionError, InputError))  # no time will make it right
+        waiting = not hopeless and outbox.hold(turn)
         if waiting:
             outbox.keep_trying(self._storage, scope.background)
         store = type(self._storage).__name__
