@@ -69,6 +69,24 @@ def test_each_event_loop_has_connections_of_its_own(postgres_server: PostgresSer
     assert [anyio.run(use, number) for number in range(3)] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("instead", "told"),
+    [("/nowhere", 'database "nowhere" does not exist'), ("nobody:swordfish@", 'role "nobody" does not exist')],
+)
+async def test_whom_the_server_does_not_let_in_is_told_why(
+    postgres_server: PostgresServer, instead: str, told: str
+) -> None:
+    """The error has the server's own words, and no password."""
+    from procession.storage.postgres.store import PostgresStore
+
+    url = postgres_server.url.replace("/postgres" if instead[0] == "/" else "procession@", instead)
+    async with PostgresStore(url) as store:
+        with pytest.raises(StoreError) as raised:
+            await store.thread("t")
+    assert told in raised.value.message
+    assert "swordfish" not in raised.value.message
+
+
 async def test_letters_that_postgres_cannot_keep(store: PostgresStore) -> None:
     """Texts, titles and metadata may hold any; ids may not, which is said without quoting them."""
     odd = "a\0b \ud800 \x01 'ü'"

@@ -4,6 +4,8 @@ What went wrong in Postgres, as errors of ours that quote nothing private.
 
 from __future__ import annotations
 
+import re
+
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
@@ -16,13 +18,9 @@ _AGAIN = frozenset(("40001", "40P01"))
 
 # What says itself what to do; of all others it is the class of the error and its number.
 _TOLD = {
-    "28P01": "it refuses the password",
-    "28000": "it refuses the user",
-    "3D000": "there is no such database",
     "42501": "the user may not do that",
     "42P01": "a table is missing",
     "53100": "its disk is full",
-    "53300": "it has no connection left",
     "54000": "an id is too long",
     "57014": "it took too long",
     "55P03": "it took too long",
@@ -30,8 +28,10 @@ _TOLD = {
     "25006": "it can be read only",
     "57P01": "it is shutting down",
     "57P02": "it is shutting down",
-    "57P03": "it is starting or shutting down",
 }
+
+_refused = re.compile("FATAL: +(.+)")
+"""Why the server lets nobody in, which comes without a number: it may name the user and the database, nothing else."""
 
 
 def state_of(error: BaseException) -> str | None:
@@ -69,7 +69,8 @@ def failure_of(error: Exception, place: str) -> ProcessionError:
     elif state is not None:
         told = _TOLD.get(state) or f"{type(cause).__name__}, {state}"
     elif isinstance(error, (OperationalError, InterfaceError, OSError)):
-        told = "it does not answer, or the connection broke"
+        refused = _refused.search(str(cause))
+        told = refused.group(1) if refused is not None else "it does not answer, or the connection broke"
     else:
         told = type(cause).__name__
     return StoreError(f"Postgres at {place} cannot be used: {told}")
