@@ -144,7 +144,8 @@ class _NumpyMatrix:
 
     def ranked(self, query: bytes, count: int, among: Sequence[int] | None = None) -> Iterator[tuple[int, float]]:
         np = self._np
-        scores = self._rows[:count] @ np.frombuffer(query, dtype="<f4")
+        # Row by row in this thread: a product of matrices has several threads wait for each other on a busy machine.
+        scores: Any = np.vecdot(self._rows[:count], np.frombuffer(query, dtype="<f4"))
         rows = None if among is None else np.asarray(among, dtype=np.intp)
         if rows is not None:
             scores = scores[rows]
