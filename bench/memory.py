@@ -119,6 +119,8 @@ class Turns:
     variant: str
     n: int
     work: Callable[[SQLiteStore], Work]
+    notes: bool = False
+    """Whether each message is noted for an index as well, by the floor, too."""
     bench: str = "memory"
 
     async def run(self, effort: Effort) -> Row:
@@ -134,7 +136,7 @@ class Turns:
                         variant=self.variant,
                         n=self.n,
                         ours=self.work(store),
-                        floor=transactions(raw, self.n),
+                        floor=transactions(raw, self.n, self.notes),
                         clock="wall",
                         against="sqlite3",
                     )
@@ -143,7 +145,7 @@ class Turns:
                 raw.close()
 
 
-def transactions(raw: sqlite3.Connection, turns: int) -> Work:
+def transactions(raw: sqlite3.Connection, turns: int, notes: bool) -> Work:
     """
     Return work that saves so many turns by hand.
     """
@@ -156,6 +158,8 @@ def transactions(raw: sqlite3.Connection, turns: int) -> Work:
         "CREATE TABLE messages (number INTEGER PRIMARY KEY, thread TEXT, id TEXT, at INTEGER, data TEXT, UNIQUE (thread, id))"
     )
     raw.execute("CREATE INDEX messages_by_time ON messages (thread, at)")
+    raw.execute("CREATE TABLE queue (revision INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER UNIQUE, name TEXT)")
+    raw.execute("CREATE INDEX queue_in_order ON queue (name, revision)")
     raw.execute("INSERT INTO threads VALUES ('t', 'ada', 0)")
 
     async def save() -> None:
@@ -165,7 +169,9 @@ def transactions(raw: sqlite3.Connection, turns: int) -> Work:
             for role, text in (("user", ASKED), ("assistant", ANSWERED)):
                 id = f"{role[0]}{number:031x}"
                 data = json.dumps({"id": id, "role": role, "at": number, "parts": [{"type": "text", "text": text}]})
-                raw.execute("INSERT INTO messages VALUES (NULL, 't', ?, ?, ?)", (id, number, data))
+                added = raw.execute("INSERT INTO messages VALUES (NULL, 't', ?, ?, ?)", (id, number, data))
+                if notes:
+                    raw.execute("INSERT INTO queue VALUES (NULL, ?, 'recall')", (added.lastrowid,))
             raw.execute("UPDATE threads SET updated_at = ? WHERE id = 't'", (number,))
             raw.execute("COMMIT")
 
@@ -180,6 +186,6 @@ def benches() -> list[Bench]:
         Grown("grows_last_10", lambda store, thread: partial(last, store, thread)),
         Grown("grows_save", lambda store, thread: partial(save, store, thread)),
         Turns("save_turn", 1, lambda store: partial(save, store, "t")),
-        Turns("save_turn_indexed", 1, lambda store: partial(save, store, "t", ("recall",))),
+        Turns("save_turn_indexed", 1, lambda store: partial(save, store, "t", ("recall",)), notes=True),
         Turns("save_at_once_100", 100, lambda store: partial(at_once, store, 100)),
     ]
