@@ -76,6 +76,10 @@ async def test_nothing_below_the_threshold(store: VectorStore) -> None:
     assert ids(await store.search("i", [0.3, 0.7], top_k=9, resource_id="ada", threshold=1.0)) == ["e"]
     assert ids(await store.search("i", EAST, top_k=9, resource_id="ada", threshold=0.7)) == ["ne"]
     assert await store.search("i", WEST, top_k=9, resource_id="ada", threshold=0.1) == []
+    same = [[1.0, at + 0.1, 0.7] for at in range(30)]
+    await store.put_vectors("j", [item(f"m{at}", vector) for at, vector in enumerate(same)])
+    found = [ids(await store.search("j", vector, top_k=1, resource_id="ada", threshold=1.0)) for vector in same]
+    assert found == [[f"m{at}"] for at in range(30)]
 
 
 async def test_facts_filter(store: VectorStore) -> None:

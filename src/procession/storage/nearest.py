@@ -95,13 +95,13 @@ def matrix(length: int, *, rows: int = 0) -> Matrix:
 @cache
 def numpy() -> ModuleType | None:
     """
-    Return NumPy, or ``None`` where it is not installed.
+    Return NumPy, or ``None`` where it is not installed, or is older than 2.
     """
     try:
         import numpy as found
     except ImportError:
         return None
-    return found
+    return found if hasattr(found, "vecdot") else None
 
 
 def rows_with(columns: Sequence[tuple[array[int], Sequence[bool]]]) -> Sequence[int]:
