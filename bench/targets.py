@@ -90,7 +90,7 @@ TARGETS: Sequence[Target] = (
     Target("memory", "save_*", "ratio", 3),
     # A search among a hundred thousand does not wait for the disk, and nobody waits for it.
     Target("vectors", "exact_100000", "ms", 30),
-    Target("vectors", "exact_100000", "ratio", 1.5),
+    Target("vectors", "exact_100000", "ratio", 2),
     Target("vectors", "exact_100000", "block_ms", 5),
     Target("vectors", "small_beside_100000", "ms", 5),
     Target("imports", "bare", "ratio", 1.3),
