@@ -12,6 +12,7 @@ from tests.storage.conversations import KINDS, Conversations, made
 from tests.storage.journals import RUN, RUNS, Clock
 from tests.storage.other_process import OtherProcess, in_turns
 from tests.storage.postgres_server import PostgresServer
+from tests.storage.small_disks import can_be_made
 
 from procession.storage.base import JournalStore
 from procession.storage.cipher import new_key
@@ -21,20 +22,24 @@ from procession.storage.records import Records
 from procession.storage.sealed_journal import SealedJournal
 from procession.storage.sqlite import commits
 from procession.storage.sqlite.journal import SQLiteJournal
+from procession.storage.sqlite.vector_extension import extension
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what cannot be: a store in Postgres on trio."""
-    never = [
-        item
-        for item in items
-        if isinstance(item, pytest.Function)
-        and hasattr(item, "callspec")
-        and "trio" in (values := set(map(str, item.callspec.params.values())))
-        and values & {"postgres", "pgvector", "pgvector-indexed"}
-    ]
-    config.hook.pytest_deselected(items=never)
-    items[:] = [item for item in items if item not in never]
+    """Leave out what cannot be here, whatever were installed."""
+    never = {id(item) for item in items if isinstance(item, pytest.Function) and _cannot_be(item)}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in never])
+    items[:] = [item for item in items if id(item) not in never]
+
+
+def _cannot_be(item: pytest.Function) -> bool:
+    """Return whether that is a store in Postgres on trio, sqlite-vec on a Python without it, or a disk that takes root."""
+    kinds = set(map(str, item.callspec.params.values())) if hasattr(item, "callspec") else set()
+    return (
+        ("trio" in kinds and not kinds.isdisjoint({"postgres", "pgvector", "pgvector-indexed"}))
+        or ("sqlite-vec" in kinds and extension() is None)
+        or ("small_disk" in item.fixturenames and not can_be_made())
+    )
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ import anyio
 import pytest
 from tests.storage.conversations import said, texts
 from tests.storage.journals import Locked, rounds
+from tests.storage.small_disks import mounted, unmount
 
 from procession.errors import StoreError
 from procession.messages.message import Message
@@ -31,15 +30,14 @@ def turn(number: int, size: int = 10) -> list[Message]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Yield a disk of 600 KB, where one may be made."""
-    disk, mount = tmp_path / "disk", shutil.which("mount")
+    """Yield a disk of 600 KB; where none can be made, the tests with it are left out."""
+    disk = tmp_path / "disk"
     disk.mkdir()
-    if mount is None or subprocess.run([mount, "-t", "tmpfs", "-o", "size=600k", "none", disk], check=False).returncode:
-        pytest.skip("no small disk can be made: it needs root and `mount -t tmpfs`")
+    assert mounted(disk, "600k")
     try:
         yield disk
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 async def saves_until_full(store: SQLiteStore) -> int:
