@@ -79,7 +79,7 @@ def test_memory_is_first_on_the_way_in_and_last_on_the_way_out() -> None:
     own = spy([], "own")
     agent = Agent("parrot", model=FakeModel("x"), memory=Memory(), input_processors=[own], output_processors=[own])
     ids = [[node.id for node in workflow.nodes] for workflow in agent.processor_workflows]
-    assert ids[0] == ["processor:message-history", "processor:own"]
+    assert ids[0] == ["processor:memory-input-filter", "processor:message-history", "processor:own"]
     assert ids[1] == ["processor:own", "processor:message-history"]
 
 
