@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -13,17 +14,19 @@ from procession.agents.agent import Agent
 from procession.errors import DefinitionError, InputError, ProcessorDefinitionError, StoreError
 from procession.messages.chunks import DataChunk, Finish
 from procession.models.model import ModelRequest
+from procession.processors.guardrails.cost_guard import CostGuard
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.title import ThreadTitle
 from procession.processors.memory.title_settings import TitleSettings
 from procession.runtime.runtime import Runtime
-from procession.storage.base import Unchanged
 from procession.storage.memory import InMemoryStore
+from procession.storage.memory_costs import InMemoryCosts
 from procession.storage.threads import Thread
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import fail
 
 both_ways = pytest.mark.parametrize("way", WAYS)
+PRICES: Any = {"fake": {"input": "1", "output": "1"}, "titles": {"input": "1", "output": "1"}}
 ADA: dict[str, Any] = {"thread": "t", "resource": "ada"}
 
 
@@ -106,6 +109,38 @@ async def test_titles_that_are_there_stay() -> None:
     memory = Memory(store, generate_title={"model": FakeModel([meanwhile])})
     await Agent("a", model=FakeModel("x"), memory=memory).generate("Hi", thread="u", resource="ada")
     assert await title(store, "u") == "Renamed"
+
+
+async def test_a_title_that_is_given_in_the_last_moment_stays() -> None:
+    """Nor is one written over that somebody gives just before ours is written; nobody is told of ours."""
+    told: list[Any] = []
+
+    class Renamed(InMemoryStore):
+        async def update_thread(self, thread_id: str, resource_id: str, **changes: Any) -> Thread | None:
+            await super().update_thread(thread_id, resource_id, title="Renamed")
+            return await super().update_thread(thread_id, resource_id, **changes)
+
+    store = Renamed()
+    settings = TitleSettings(model=FakeModel(["From the model"]), on_title_generated=told.append)
+    await Agent("a", model=FakeModel("x"), memory=Memory(store, generate_title=settings)).generate("Hi", **ADA)
+    assert await title(store) == "Renamed"
+    assert told == []
+
+
+@pytest.mark.parametrize("in_runtime", [True, False])
+async def test_a_cost_guard_knows_what_titles_cost(in_runtime: bool) -> None:
+    """Its tokens are booked for the resource, once, also where it is asked after the answer's account was closed."""
+    costs = InMemoryCosts()
+    guard = CostGuard(max_cost=100, store=costs, prices=PRICES)
+    memory = Memory(InMemoryStore(), generate_title={"model": FakeModel(["Hello"], id="titles")})
+    options: dict[str, Any] = {"model": FakeModel("x"), "memory": memory, "input_processors": [guard]}
+    if in_runtime:
+        async with Runtime() as runtime:
+            await Agent("a", runtime=runtime, **options).generate("Hi", **ADA)
+    else:
+        await Agent("a", **options).generate("Hi", **ADA)
+    booked = await costs.by_model(json.dumps(["resource", None, "ada"]))
+    assert booked == {"fake": 15_000_000, "titles": 15_000_000}
 
 
 @both_ways
@@ -195,9 +230,7 @@ async def test_a_store_that_fails() -> None:
     """A title that cannot be written is a line in the log."""
 
     class Failing(InMemoryStore):
-        async def update_thread(
-            self, thread_id: str, resource_id: str, *, title: str | Unchanged | None = None, metadata: Any = None
-        ) -> Thread | None:
+        async def update_thread(self, thread_id: str, resource_id: str, **changes: Any) -> Thread | None:
             raise StoreError("private")
 
     model = FakeModel(["x", "A title"])

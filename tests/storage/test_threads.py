@@ -153,6 +153,20 @@ async def test_a_thread_is_given_another_title(conversations: Conversations, clo
     assert changed == await conversations.thread("t")
 
 
+async def test_a_title_for_a_thread_that_has_none(conversations: Conversations, clock: Clock) -> None:
+    """Whoever gives a title only where there is none writes over none, and then changes nothing else either."""
+    assert await conversations.update_thread("t", "ada", title="Made up", only_without_title=True) is None
+    await conversations.save("t", "ada", [said("Hi")])
+    assert await conversations.update_thread("t", "bob", title="His", only_without_title=True) is None
+    changed = await conversations.update_thread("t", "ada", title="First", only_without_title=True)
+    assert changed is not None
+    assert changed.title == "First"
+    clock.now += 5
+    refused = await conversations.update_thread("t", "ada", title="Late", metadata={"a": 1}, only_without_title=True)
+    assert refused is None
+    assert await conversations.thread("t") == changed
+
+
 async def test_messages_stand_in_the_order_of_their_times(conversations: Conversations) -> None:
     """They are read oldest first, in whatever order they were saved."""
     await conversations.save("t", "ada", [said("third", 3), said("first", 1)])

@@ -108,12 +108,14 @@ class InMemoryStore(InMemoryVectors):
         *,
         title: str | Unchanged | None = UNCHANGED,
         metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
+        only_without_title: bool = False,
     ) -> Thread | None:
         """
-        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread,
+        or it has a title and may not.
         """
         kept = self._found(thread_id, resource_id)
-        if kept is None:
+        if kept is None or (only_without_title and kept.thread.title is not None):
             return None
         if title is not UNCHANGED:
             kept.thread = kept.thread.replace(title=title)

@@ -88,11 +88,13 @@ class ThreadStore(Protocol):
         *,
         title: str | Unchanged | None = UNCHANGED,
         metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
+        only_without_title: bool = False,
     ) -> Thread | None:
         """
-        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread, or
+        *only_without_title* and it has one.
 
-        With neither it is returned as it is.
+        With neither it is returned as it is.  A thread that is left alone, as it has a title, is not used either.
         """
         ...
 

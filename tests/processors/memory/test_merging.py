@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from procession.processors.memory.merging import merge_texts, merge_values
@@ -36,6 +36,7 @@ def added(base: str, made: str) -> Counter[str]:
 # -- texts
 
 
+@example("\n", "\n\n", "")
 @given(TEXTS, TEXTS, TEXTS)
 def test_nothing_that_was_added_is_lost(base: str, one: str, other: str) -> None:
     """Each line that a side has added is in the merged text, as often as it has added it."""

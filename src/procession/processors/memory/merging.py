@@ -41,7 +41,8 @@ def merge_texts(base: str, one: str, other: str) -> str:
     - Likes: jam
     - Likes: tea
     """
-    return "\n".join(_merge_lines(_lines(base), _lines(one), _lines(other)))
+    merged = _merge_lines(_lines(base), _lines(one), _lines(other))
+    return "\n".join(merged) if merged != [""] else "\n"  # one empty line, alone, would be no text
 
 
 class MergedValue(Value):

@@ -17,6 +17,7 @@ from procession.messages.prompt import PromptMessage
 from procession.models.ask import whole_answer
 from procession.models.model import LanguageModel, ModelRequest
 from procession.processors.contexts import OutputResultContext
+from procession.processors.cost_account import settle_late
 from procession.processors.log import log_callback_error, log_not_written
 from procession.processors.memory.title_settings import TitleSettings, title_settings
 from procession.processors.memory.title_text import INSTRUCTIONS, title_of, transcript
@@ -109,7 +110,20 @@ class ThreadTitle(Processor):
             await ctx.writer.custom(
                 DataChunk("data-thread-title", {"threadId": use.thread_id, "title": title}, transient=True)
             )
-        turn_notes(scope, self.storage).then.append(partial(later, scope, self._keep, scope, use, settings, title))
+        turn_notes(scope, self.storage).then.append(
+            partial(later, scope, self._keep_behind, scope, use, settings, title)
+        )
+
+    async def _keep_behind(
+        self, scope: RequestScope, use: MemoryUse, settings: TitleSettings, title: str | None
+    ) -> None:
+        """
+        Give the thread a title behind the answer, and book what that has cost: the request's account is closed by then.
+        """
+        try:
+            await self._keep(scope, use, settings, title)
+        finally:
+            await settle_late(scope)
 
     async def _keep(self, scope: RequestScope, use: MemoryUse, settings: TitleSettings, title: str | None) -> None:
         """
@@ -117,10 +131,12 @@ class ThreadTitle(Processor):
         """
         if title is None:
             title = await self._found_alone(scope, use, settings, ())
+        if title is None:
+            return
         try:
-            if title is None or not await self._is_untitled(use):
-                return
-            thread = await self.storage.update_thread(use.thread_id, use.resource_id, title=title)
+            thread = await self.storage.update_thread(
+                use.thread_id, use.resource_id, title=title, only_without_title=True
+            )
         except Exception as error:
             log_not_written("a thread's title", error)
             return
@@ -167,10 +183,6 @@ class ThreadTitle(Processor):
         )
         answer, _ = await whole_answer(model, request, scope, by_guard=True)
         return title_of(answer, settings.max_length) or None
-
-    async def _is_untitled(self, use: MemoryUse) -> bool:
-        thread = await self.storage.thread(use.thread_id, resource_id=use.resource_id)
-        return thread is not None and thread.title is None
 
 
 def title_of_memory(storage: ThreadStore, given: Any) -> ThreadTitle | None:

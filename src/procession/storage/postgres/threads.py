@@ -80,9 +80,11 @@ class PostgresThreads(PostgresPart):
         *,
         title: str | Unchanged | None = UNCHANGED,
         metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
+        only_without_title: bool = False,
     ) -> Thread | None:
         """
-        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread,
+        or it has a title and may not.
         """
         changes: dict[str, str | None] = {}
         if not isinstance(title, Unchanged):
@@ -98,7 +100,7 @@ class PostgresThreads(PostgresPart):
 
         async def write(made: AsyncConnection) -> tuple[Row[Any] | None, list[str | None]]:
             before = await _one(made, known)
-            if before is None:
+            if before is None or (only_without_title and before.title is not None):
                 return None, list(changes.values())
             return await _one(made, change), [getattr(before, name) for name in changes]
 

@@ -77,9 +77,11 @@ class SQLiteThreads(ConversationFile):
         *,
         title: str | Unchanged | None = UNCHANGED,
         metadata: Mapping[str, Any] | Unchanged | None = UNCHANGED,
+        only_without_title: bool = False,
     ) -> Thread | None:
         """
-        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+        Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread,
+        or it has a title and may not.
         """
         changes: dict[str, str | None] = {}
         if not isinstance(title, Unchanged):
@@ -95,7 +97,7 @@ class SQLiteThreads(ConversationFile):
 
         def write(made: sqlite3.Connection) -> tuple[Row | None, list[str | None]]:
             found = _find(made, thread_id, resource_id)
-            if found is None:
+            if found is None or (only_without_title and found[6] is not None):
                 return None, list(changes.values())
             sets = ", ".join(f"{name} = ?" for name in changes)
             made.execute(f"{USE}, {sets} WHERE number = ?", (now, resource_id, *changes.values(), found[0]))
