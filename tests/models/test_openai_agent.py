@@ -223,8 +223,8 @@ async def test_an_item_without_its_reasoning_goes_back_without_its_id(way: str, 
     store = InMemoryStore()
     async with serving(WireAnswer([json.dumps(said).encode()], headers=JSON)) as server:
         model = OpenAIResponsesModel("m", base_url=server.base_url, item_ids=item_ids)
-        history = [Message.user("q"), Message("assistant", [kept]), Message.user("q2")]
-        seen = await ask(Agent("a", model=model, memory=Memory(store)), way, history, **IDS)
+        await store.save("t", IDS["resource"], [Message.user("q"), Message("assistant", [kept])])
+        seen = await ask(Agent("a", model=model, memory=Memory(store)), way, "q2", **IDS)
         assert seen.result.text == "ok"
         sent = [(item["role"], "id" in item) for item in server.bodies[0]["input"]]
         assert sent == [("user", False), ("assistant", False), ("user", False)]

@@ -299,8 +299,8 @@ async def test_an_item_whose_neighbour_is_gone_is_sent_without_its_id() -> None:
     store = InMemoryStore()
     model = model_of("openai", "x", orphan, orphan)
     agent = Agent("a", model=model, memory=Memory(store), error_processors=[ProviderHistoryCompat()])
-    history = [Message.user("q"), Message("assistant", [TextPart("So.", ITEM)]), Message.user("q2")]
-    await agent.generate(history, thread="t", resource="r")
+    await store.save("t", "r", [Message.user("q"), Message("assistant", [TextPart("So.", ITEM)])])
+    await agent.generate("q2", thread="t", resource="r")
     before = [message.parts for message in await store.messages("t")]
     with pytest.raises(ModelError) as caught:
         await agent.generate("q3", thread="t", resource="r")
