@@ -15,6 +15,8 @@ from tests.storage.conversations import said, texts
 from tests.storage.postgres_program import turn
 from tests.storage.postgres_server import PostgresServer
 from tests.storage.postgres_stores import Other
+from tests.storage.test_records import files
+from tests.storage.test_sqlite_store_records import Sink
 
 from procession.errors import InputError, StoreError
 from procession.messages.message import Message
@@ -170,6 +172,57 @@ async def test_large_records_go_with_their_rows(postgres_server: PostgresServer,
         assert await store.delete_messages("t", "ada", ["m"]) == 1
         assert await store.delete_thread("t", "ada")
         assert kept() == 0
+
+
+async def test_a_sink_that_fails_loses_nothing_and_keeps_nothing(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    """Of what is not saved nothing stays in the sink; what was replaced and stays there is no failure of who wrote."""
+    sink = Sink(tmp_path)
+    async with postgres_stores.made(postgres_server, records=Records(sink=sink, limit=400)) as store:
+        long = "long " * 100
+        await store.save("t", "ada", [said(long, id="m")], metadata={"a": 1})
+        sink.puts = 1
+        with pytest.raises(StoreError, match="no room"):
+            await store.save("t", "ada", [said(long, id="n"), said(long, id="o")])
+        sink.puts = 1
+        with pytest.raises(StoreError, match="no room"):
+            await store.save("t", "ada", [said(long, id="n")], metadata={"a": long})
+        sink.puts = 1
+        with pytest.raises(StoreError, match="no room"):
+            await store.update_thread("t", "ada", title=long, metadata={"a": long})
+        sink.puts = -1
+        with pytest.raises(InputError, match="cannot keep"):
+            await store.save("t", "ada", [said(long, id="\0")])
+        assert len(files(tmp_path)) == 1
+        sink.refusals = 1
+        await store.save("t", "ada", [said(long + "!", id="m")])
+        assert texts(await store.messages("t")) == [long + "!"]
+        assert len(files(tmp_path)) == 2
+
+
+async def test_a_sink_that_is_not_given_is_told_of(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    """Who deletes without the sink that a record was written to is told that its object is still there."""
+    from procession.storage.postgres.store import PostgresStore
+
+    key = NoteKey(kind="k", resource_id="ada")
+    long = "long " * 100
+    async with postgres_stores.made(postgres_server, records=Records(sink=FileSink(tmp_path), limit=400)) as store:
+        for thread in ("t", "u", "v"):
+            await store.save(thread, "ada", [said(long, id="m")], title=long, metadata={"a": long})
+        await store.put_note(key, long, version=0)
+        async with PostgresStore(
+            postgres_server.url, schema=postgres_stores.schema_of(store), records=Records()
+        ) as bare:
+            with pytest.raises(StoreError, match="1 large records are still in their sink"):
+                await bare.delete_messages("t", "ada", ["m"])
+            with pytest.raises(StoreError, match="3 large records are still in their sink"):
+                await bare.delete_thread("u", "ada")
+            with pytest.raises(StoreError, match="1 large records are still in their sink"):
+                await bare.delete_note(key)
+            with pytest.raises(StoreError, match="5 large records are still in their sink"):
+                await bare.delete_resource("ada")
+            assert (await bare.threads("ada")).threads == ()
 
 
 async def test_what_is_encrypted_does_not_stand_there(postgres_server: PostgresServer) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from procession.errors import DefinitionError, StoreError
@@ -59,6 +59,7 @@ def test_any_text_comes_back(text: str) -> None:
 
 @needs_cryptography
 @settings(max_examples=60, deadline=None)
+@example(text="", place=0, letter="=", bit=0)
 @given(text=TEXTS, place=st.integers(0, 10**6), letter=st.sampled_from("aA0=:/é\x00"), bit=st.integers(0, 7))
 def test_what_was_changed_is_refused(text: str, place: int, letter: str, bit: int) -> None:
     """One byte changed, anywhere, in the row or in the object, is refused, and so is what was cut off."""

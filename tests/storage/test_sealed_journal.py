@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.agents.suspending import asker, asking, go_on
 from tests.storage.journals import RUN, entry
+from tests.storage.test_sqlite_store_records import Sink
 
 from procession.errors import StoreError
 from procession.runtime.runtime import Runtime
@@ -91,6 +92,32 @@ async def test_objects_go_with_what_refers_to_them(tmp_path: Path) -> None:
         assert objects() == 1
         assert await journal.delete("r")
         assert objects() == 0
+
+
+async def test_a_sink_that_fails_takes_no_run_along(tmp_path: Path) -> None:
+    """What was replaced and stays in the sink is no failure of the run; of a write that did not come about nothing stays."""
+    sink = Sink(tmp_path / "kept")
+    async with SQLiteJournal(tmp_path / "runs.db") as file:
+        journal = SealedJournal(file, Records(sink=sink, limit=5))
+        assert await journal.add(RUN.replace(data="the first data"), token="me", seconds=30)
+        sink.refusals = 1
+        assert await journal.write("r", "me", data="the second data")
+        sink.puts = 1
+        with pytest.raises(StoreError, match="no room"):
+            await journal.write("r", "me", [entry(0, "a long row")], data="the third data")
+        row = await journal.row("r")
+        assert row is not None
+        assert row.data == "the second data"
+        assert len(names(sink.directory)) == 2  # with the one that could not be deleted
+
+
+async def test_a_run_whose_sink_is_not_given_tells_what_stays(tmp_path: Path) -> None:
+    """Whoever deletes a run without the sink that it was written to is told of what is still in that."""
+    async with SQLiteJournal(tmp_path / "runs.db") as file:
+        records = Records(sink=FileSink(tmp_path / "kept"), limit=5)
+        await SealedJournal(file, records).add(RUN.replace(data="the first data"))
+        with pytest.raises(StoreError, match="1 large records are still in their sink"):
+            await SealedJournal(file, Records()).delete("r")
 
 
 @needs_cryptography

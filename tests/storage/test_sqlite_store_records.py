@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 from tests.storage.conversations import passages, refs, said, texts
 from tests.storage.test_records import files
 
@@ -26,6 +27,8 @@ class Sink(FileSink):
     puts = -1
     """How many texts it still takes; as many as there are below nought."""
     can_delete = True
+    refusals = 0
+    """How many deletions fail before they work."""
 
     async def put(self, data: bytes, *, media_type: str, name: str | None, scope: str | None) -> str:
         """Keep it, or fail."""
@@ -36,7 +39,8 @@ class Sink(FileSink):
 
     async def delete(self, reference: str, *, scope: str | None) -> bool:
         """Delete it, or fail."""
-        if not self.can_delete:
+        self.refusals -= 1
+        if not self.can_delete or self.refusals >= 0:
             raise StoreError("not now")
         return await super().delete(reference, scope=scope)
 
@@ -141,6 +145,29 @@ async def test_what_could_not_be_deleted_elsewhere_is_told(tmp_path: Path, sink:
         with pytest.raises(StoreError, match="1 large records are still in their sink"):
             await store.delete_thread("t", "ada")
         assert await store.thread("t") is None
+
+
+async def test_what_was_replaced_and_stays_elsewhere_takes_nothing_along(
+    tmp_path: Path, sink: Sink, records: Records
+) -> None:
+    """Where an old object cannot be deleted, what took its place is saved all the same, and is no failure: the log tells."""
+    async with SQLiteStore(tmp_path / "memory.db", records=records) as store:
+        await store.save("t", "ada", [long("m")], title="T" * 2_000, metadata={"a": "M" * 2_000})
+        await store.put_note(KEY, "N" * 2_000, version=0)
+        with capture_logs() as logs:
+            sink.refusals = 1
+            await store.save("t", "ada", [long("m", "y")])
+            sink.refusals = 1
+            assert await store.put_note(KEY, "n" * 2_000, version=1) == Note("n" * 2_000, 2)
+            sink.refusals = 1
+            assert await store.update_thread("t", "ada", title="U" * 2_000) is not None
+        assert texts(await store.messages("t")) == ["y" * 2_000]
+        assert await store.note(KEY) == Note("n" * 2_000, 2)
+        thread = await store.thread("t")
+        assert thread is not None
+        assert (thread.title, thread.metadata) == ("U" * 2_000, {"a": "M" * 2_000})
+    assert [entry["log_level"] for entry in logs] == ["warning"] * 3
+    assert all("ada" not in str(entry) and "in their sink" in entry["event"] for entry in logs)
 
 
 async def test_two_who_lay_metadata_over_each_other(tmp_path: Path, sink: Sink, records: Records) -> None:

@@ -128,7 +128,7 @@ class Records:
         Return what stands in the store for *text*.
 
         Each call for a text that goes to the sink makes an object of its own: where the row is not written after all, or
-        another one was in its place, :meth:`forget` deletes it.  Raises ``StoreError`` where it cannot be kept.
+        another one was in its place, :meth:`let_go` deletes it.  Raises ``StoreError`` where it cannot be kept.
         """
         if self._sink is not None and 4 * len(text) > self._limit:
             data = _encoded(text)
@@ -159,29 +159,34 @@ class Records:
 
     async def forget(self, stored: Iterable[str], *, scope: str) -> None:
         """
-        Delete what is kept elsewhere for what stood in the store, and stands there no longer; no key is needed for it.
+        Delete what is kept elsewhere for what was deleted from the store; no key is needed for it.
 
         Raises ``StoreError`` where something could not be deleted, after all else was.
         """
-        left: list[str] = []
-        why: Exception | None = None
-        for one in stored:
-            if not one.startswith(_KEPT):
-                continue
-            reference = one.removeprefix(_KEPT)
-            try:
-                if self._sink is None or not reference.startswith(self._sink.prefix):
-                    raise StoreError("it is in a sink that is not given")
-                await self._sink.delete(reference, scope=scope)
-            except Exception as error:
-                left.append(reference)
-                why = error
+        left, why = await self._deleted(stored, scope)
         if why is not None:
             told = why.message if isinstance(why, StoreError) else type(why).__name__
             raise StoreError(
                 f"{len(left)} large records are still in their sink ({', '.join(left[:10])}): {told}",
                 hint="give Records the sink= that they were written to, and delete them there",
             ) from why
+
+    async def let_go(self, stored: Iterable[str], *, scope: str) -> None:
+        """
+        Delete what is kept elsewhere for what was written anew, or was not written after all.
+
+        Whoever wrote has not failed by that: what could not be deleted is told in the log.
+        """
+        left, why = await self._deleted(stored, scope)
+        if why is not None:
+            import structlog
+
+            structlog.get_logger("procession").warning(
+                "large records that no row names any more are still in their sink",
+                objects=left[:10],
+                number=len(left),
+                error=type(why).__name__,
+            )
 
     def __repr__(self) -> str:
         return f"Records(encrypted={self.is_encrypted}, sink={self._sink!r})"
@@ -201,6 +206,25 @@ class Records:
         return _text(self._cipher.open(sealed, place))
 
     # -- elsewhere
+
+    async def _deleted(self, stored: Iterable[str], scope: str) -> tuple[list[str], Exception | None]:
+        """
+        Delete what *stored* refers to, and return the references of what could not be, and the last reason.
+        """
+        left: list[str] = []
+        why: Exception | None = None
+        for one in stored:
+            if not one.startswith(_KEPT):
+                continue
+            reference = one.removeprefix(_KEPT)
+            try:
+                if self._sink is None or not reference.startswith(self._sink.prefix):
+                    raise StoreError("it is in a sink that is not given")
+                await self._sink.delete(reference, scope=scope)
+            except Exception as error:
+                left.append(reference)
+                why = error
+        return left, why
 
     async def _keep(self, sink: AttachmentSink, data: bytes, scope: str, name: str) -> str:
         """
@@ -260,7 +284,8 @@ def _decoded(text: str) -> bytes:
         data = a2b_base64(text, strict_mode=True)
     except ValueError:
         data = b""
-    end = len(data) % 3  # the last letter before a padding has bits that say nothing
-    if not data or (end and b64encode(data[-end:]).decode() != text[-4:]):
+    # The last letter before a padding has bits that say nothing, and one = more is passed over.
+    end = len(data) % 3 or 3
+    if not data or b64encode(data[-end:]).decode() != text[-4:]:
         raise StoreError("it was changed", hint="restore it from a backup, or delete it")
     return data

@@ -8,6 +8,8 @@ from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import anyio
+
 from procession.storage.base import UNCHANGED, WAITING, JournalRow, JournalStore, RunKind, RunRow, RunStatus, Unchanged
 from procession.storage.records import Records, record_name
 
@@ -48,7 +50,7 @@ class SealedJournal:
         data = await self._written(row.run_id, _DATA, row.data)
         added = await self.store.add(row.replace(data=data), token=token, seconds=seconds)
         if not added:
-            await self._forget(row.run_id, [data])
+            await self._let_go(row.run_id, [data])
         return added
 
     async def row(self, run_id: str) -> RunRow | None:
@@ -77,18 +79,27 @@ class SealedJournal:
     ) -> bool:
         """
         Add *rows*, set what is given, and give the run back with *release*; ``False`` unless the token holds it.
+
+        Where the store fails nobody knows here whether all was written: what stands elsewhere for it stays there.
         """
-        kept = [row.replace(data=await self._written(run_id, _entry(row.seq), row.data)) for row in rows]
-        new: list[str | None] = [row.data for row in kept]
         old: list[str | None] = []
-        if not isinstance(data, Unchanged):
-            if self.records.has_sink:
-                before = await self.store.row(run_id)
-                old = [before.data] if before is not None else []
-            data = await self._written(run_id, _DATA, data)
-            new.append(data)
+        new: list[str | None] = []
+        try:
+            for row in rows:
+                new.append(await self._written(run_id, _entry(row.seq), row.data))
+            kept = [row.replace(data=text) for row, text in zip(rows, new, strict=True)]
+            if not isinstance(data, Unchanged):
+                if self.records.has_sink:
+                    before = await self.store.row(run_id)
+                    old = [before.data] if before is not None else []
+                data = await self._written(run_id, _DATA, data)
+                new.append(data)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._let_go(run_id, new)
+            raise
         written = await self.store.write(run_id, token, kept, status=status, data=data, release=release)
-        await self._forget(run_id, old if written else new)
+        await self._let_go(run_id, old if written else new)
         return written
 
     async def entries(self, run_id: str, *, after: int = -1) -> list[JournalRow]:
@@ -130,13 +141,11 @@ class SealedJournal:
         """
         Remove a run, its rows and what they refer to; ``False`` where it is not there or somebody holds it.
         """
-        old: list[str | None] = []
-        if self.records.has_sink:
-            row = await self.store.row(run_id)
-            old = [row.data if row is not None else None, *[each.data for each in await self.store.entries(run_id)]]
+        row = await self.store.row(run_id)
+        old = [row.data if row is not None else None, *[each.data for each in await self.store.entries(run_id)]]
         deleted = await self.store.delete(run_id)
         if deleted:
-            await self._forget(run_id, old)
+            await self.records.forget([one for one in old if one is not None], scope=_scope(run_id))
         return deleted
 
     async def save_graph(self, graph_hash: str, spec: str) -> None:
@@ -178,9 +187,9 @@ class SealedJournal:
     async def _read(self, run_id: str, name: str, data: str | None) -> str | None:
         return None if data is None else await self.records.read(data, scope=_scope(run_id), name=name)
 
-    async def _forget(self, run_id: str, stored: Sequence[str | None]) -> None:
+    async def _let_go(self, run_id: str, stored: Sequence[str | None]) -> None:
         if self.records.has_sink:
-            await self.records.forget([one for one in stored if one is not None], scope=_scope(run_id))
+            await self.records.let_go([one for one in stored if one is not None], scope=_scope(run_id))
 
 
 def _scope(run_id: str) -> str:

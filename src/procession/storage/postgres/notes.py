@@ -59,8 +59,8 @@ class PostgresNotes(PostgresPart):
             await made.execute(change)
             return True, [before]
 
-        has_written, gone = await self._connection.write(write)
-        await self._forget(gone if has_written else [stored], key.resource_id)
+        has_written, gone = await self._write(write, [stored], key.resource_id)
+        await self._let_go(gone if has_written else [stored], key.resource_id)
         return Note(text, version + 1) if has_written else None
 
     async def delete_note(self, key: NoteKey) -> bool:

@@ -7,17 +7,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
+import anyio
 import anyio.to_thread
 from sqlalchemy import ColumnElement, func
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from procession.errors import StoreError
 from procession.messages.message import Message
 from procession.storage.message_records import message_of
-from procession.storage.postgres.connection import PostgresConnection
+from procession.storage.postgres.connection import PostgresConnection, Work
 from procession.storage.records import Records, record_name
 
 __all__ = ["PostgresPart"]
+
+Out = TypeVar("Out")
 
 _MANY = 50
 """Messages that are read on the event loop, in about a millisecond."""
@@ -93,10 +98,39 @@ class PostgresPart:
 
         return read() if len(texts) <= _MANY else await anyio.to_thread.run_sync(read)
 
+    # -- and elsewhere
+
+    async def _write(self, work: Work[Out], written: Sequence[str | None], resource_id: str) -> Out:
+        """
+        Do *work* in a transaction.  What was *written* for it elsewhere is let go where that was certainly not committed.
+        """
+        is_done = False
+
+        async def watched(made: AsyncConnection) -> Out:
+            nonlocal is_done
+            is_done = False
+            result = await work(made)
+            is_done = True  # what breaks from here on may break behind the commit
+            return result
+
+        try:
+            return await self._connection.write(watched)
+        except BaseException:
+            if not is_done:
+                await self._let_go(written, resource_id)
+            raise
+
+    async def _let_go(self, stored: Iterable[str | None], resource_id: str) -> None:
+        """
+        Let go what stands elsewhere for what was replaced, or not written after all, whoever cancels meanwhile.
+        """
+        texts = [text for text in stored if text is not None]
+        if texts and not self._records.is_plain:
+            with anyio.CancelScope(shield=True):
+                await self._records.let_go(texts, scope=resource_id)
+
     async def _forget(self, stored: Iterable[str | None], resource_id: str) -> None:
         """
-        Delete what is kept elsewhere for what stood in the tables.
+        Delete what stands elsewhere for what was deleted, or say that it is still there: where no sink is given, too.
         """
-        texts = [] if self._records.is_plain else [text for text in stored if text is not None]
-        if texts:
-            await self._records.forget(texts, scope=resource_id)
+        await self._records.forget([text for text in stored if text is not None], scope=resource_id)

@@ -38,6 +38,7 @@ from procession.storage.moments import moment_of
 from procession.storage.pages import counted, cursor_of, read_cursor
 from procession.storage.postgres.part import PostgresPart
 from procession.storage.postgres.tables import MESSAGES, NAMES, NOTES, THREADS, TO_INDEX
+from procession.storage.records import ELSEWHERE
 from procession.storage.threads import MessageRef, Passage, Thread, ThreadPage
 
 __all__ = ["PostgresThreads"]
@@ -87,10 +88,14 @@ class PostgresThreads(PostgresPart):
         or it has a title and may not.
         """
         changes: dict[str, str | None] = {}
-        if not isinstance(title, Unchanged):
-            changes["title"] = await self._stored_title(title, resource_id, thread_id)
-        if not isinstance(metadata, Unchanged):
-            changes["metadata"] = await self._stored_metadata(metadata, resource_id, thread_id)
+        try:
+            if not isinstance(title, Unchanged):
+                changes["title"] = await self._stored_title(title, resource_id, thread_id)
+            if not isinstance(metadata, Unchanged):
+                changes["metadata"] = await self._stored_metadata(metadata, resource_id, thread_id)
+        except BaseException:
+            await self._let_go(changes.values(), resource_id)
+            raise
         if not changes:
             return await self.thread(thread_id, resource_id=resource_id)
         known = _of(select(_T.title, _T.metadata), thread_id, resource_id).with_for_update()
@@ -104,8 +109,8 @@ class PostgresThreads(PostgresPart):
                 return None, list(changes.values())
             return await _one(made, change), [getattr(before, name) for name in changes]
 
-        found, gone = await self._connection.write(write)
-        await self._forget(gone, resource_id)
+        found, gone = await self._write(write, list(changes.values()), resource_id)
+        await self._let_go(gone, resource_id)
         return None if found is None else await self._thread(found)
 
     async def messages(
@@ -192,8 +197,16 @@ class PostgresThreads(PostgresPart):
         if not messages:
             return
         latest = {message.id: message_text(message) for message in messages}
-        stored_title = await self._stored_title(title, resource_id, thread_id)
-        bodies = {id: await self._written(text, resource_id, "message", thread_id, id) for id, text in latest.items()}
+        bodies: dict[str, str] = {}
+        stored_title: str | None = None
+        try:
+            for id, text in latest.items():
+                bodies[id] = await self._written(text, resource_id, "message", thread_id, id)
+            stored_title = await self._stored_title(title, resource_id, thread_id)
+        except BaseException:
+            await self._let_go(bodies.values(), resource_id)
+            raise
+        written = [stored_title, *bodies.values()]
         moments = {message.id: moment_of(message.created_at) for message in messages}
         rows = [{"thread_id": thread_id, "id": id, "moment": moments[id], "body": bodies[id]} for id in latest]
         waiting = [
@@ -209,7 +222,7 @@ class PostgresThreads(PostgresPart):
             gone: list[str | None] = [] if stored_title == thread.title else [stored_title]
             if metadata is not None:
                 gone.append(thread.metadata)
-                await self._lay_over(made, thread_id, resource_id, thread.metadata, metadata)
+                written.append(await self._lay_over(made, thread_id, resource_id, thread.metadata, metadata))
             if not self._records.is_plain:
                 gone += await _bodies(made, (_M.thread_id == thread_id) & _M.id.in_(list(bodies)))
             await made.execute(_UPSERT, rows)
@@ -218,12 +231,7 @@ class PostgresThreads(PostgresPart):
                 await made.execute(_NOTE, waiting)
             return gone
 
-        try:
-            gone = await self._connection.write(write)
-        except MessageError:  # of any other error nobody knows whether all was written before it
-            await self._forget([stored_title, *bodies.values()], resource_id)
-            raise
-        await self._forget(gone, resource_id)
+        await self._let_go(await self._write(write, written, resource_id), resource_id)
 
     async def delete_messages(self, thread_id: str, resource_id: str, message_ids: Collection[str]) -> int:
         """
@@ -261,9 +269,9 @@ class PostgresThreads(PostgresPart):
                 row.body for row in await _all(made, delete(NOTES).where(notes).returning(NOTES.c.body))
             ]
             found = await _all(made, held)
-            if not self._records.is_plain:
-                gone += [text for row in found for text in (row.title, row.metadata)]
-                gone += await _bodies(made, _M.thread_id.in_(select(_T.id).where(threads)))
+            gone += [text for row in found for text in (row.title, row.metadata)]
+            elsewhere = func.left(_M.body, len(ELSEWHERE)) == ELSEWHERE
+            gone += await _bodies(made, _M.thread_id.in_(select(_T.id).where(threads)) & elsewhere)
             await made.execute(delete(THREADS).where(threads))
             return len(found), gone
 
@@ -286,13 +294,14 @@ class PostgresThreads(PostgresPart):
 
     async def _lay_over(
         self, made: AsyncConnection, thread_id: str, resource_id: str, known: str | None, metadata: Mapping[str, Any]
-    ) -> None:
+    ) -> str | None:
         """
-        Lay *metadata* over what a thread has.
+        Lay *metadata* over what a thread has, and return what stands there for it.
         """
         before = {} if known is None else await self._metadata(known, resource_id, thread_id)
         after = await self._stored_metadata({**before, **metadata}, resource_id, thread_id)
         await made.execute(update(THREADS).where(_T.id == thread_id).values(metadata=after))
+        return after
 
     async def _stored_title(self, title: str | None, resource_id: str, thread_id: str) -> str | None:
         return None if title is None else await self._written_word(title, resource_id, "title", thread_id)

@@ -131,26 +131,35 @@ class ConversationFile:
         *,
         written: Iterable[str | None] = (),
         scope: str = "",
-        gone: Callable[[Out], Iterable[str | None]] | None = None,
+        replaced: Callable[[Out], Iterable[str | None]] | None = None,
+        deleted: Callable[[Out], Iterable[str | None]] | None = None,
     ) -> Out:
         """
-        Do *work* in a commit.  What was *written* for it elsewhere is forgotten where it fails, what is *gone* by it after it.
+        Do *work* in a commit.  What was *written* for it elsewhere is let go where it fails, what it has *replaced* after
+        it; what it has *deleted* is forgotten, or that is a ``StoreError``.
         """
 
-        async def forget(done: Out) -> None:
-            if gone is not None:
-                await self._forget(gone(done), scope)
+        async def clear(done: Out) -> None:
+            if replaced is not None:
+                await self._let_go(replaced(done), scope)
+            if deleted is not None:
+                await self._records.forget([text for text in deleted(done) if text is not None], scope=scope)
 
+        clears = replaced is not None or deleted is not None
         try:
-            return await self._commits.write(work, size, then=forget if gone is not None else None)
+            return await self._commits.write(work, size, then=clear if clears else None)
         except StoreError:
-            await self._forget_all(written, scope)
+            await self._let_go(written, scope)
             raise
 
-    async def _forget(self, stored: Iterable[str | None], scope: str) -> None:
+    async def _let_go(self, stored: Iterable[str | None], scope: str) -> None:
+        """
+        Let go what stands elsewhere for *stored*, whoever cancels meanwhile.
+        """
         texts = [text for text in stored if text is not None]
         if texts:
-            await self._records.forget(texts, scope=scope)
+            with anyio.CancelScope(shield=True):
+                await self._records.let_go(texts, scope=scope)
 
     # -- texts as they stand in the file
 
@@ -165,16 +174,9 @@ class ConversationFile:
                     text = await self._records.write(text, scope=scope, name=name)
                 stored.append(text)
         except BaseException:
-            await self._forget_all(stored, scope)
+            await self._let_go(stored, scope)
             raise
         return stored
-
-    async def _forget_all(self, stored: Iterable[str | None], scope: str) -> None:
-        """
-        Forget what was written for something that does not come about, whoever cancels meanwhile.
-        """
-        with anyio.CancelScope(shield=True):
-            await self._forget(stored, scope)
 
     async def _message(self, stored: str, thread_id: str, message_id: str, scope: str) -> Message:
         """

@@ -58,7 +58,7 @@ class SQLiteNotes(ConversationFile):
             return True, found[2]
 
         written, _ = await self._write(
-            write, len(stored), written=[stored], scope=key.resource_id, gone=lambda done: [done[1]]
+            write, len(stored), written=[stored], scope=key.resource_id, replaced=lambda done: [done[1]]
         )
         return Note(text, version + 1) if written else None
 
@@ -73,7 +73,7 @@ class SQLiteNotes(ConversationFile):
             return found
 
         found = await self._write(
-            delete, scope=key.resource_id, gone=lambda found: [found[2]] if found is not None else []
+            delete, scope=key.resource_id, deleted=lambda found: [found[2]] if found is not None else []
         )
         return found is not None
 

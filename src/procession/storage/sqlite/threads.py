@@ -109,7 +109,7 @@ class SQLiteThreads(ConversationFile):
             sum(len(text or "") for text in changes.values()),
             written=changes.values(),
             scope=resource_id,
-            gone=lambda done: done[1],
+            replaced=lambda done: done[1],
         )
         try:
             return await self._thread(row)
@@ -215,7 +215,7 @@ class SQLiteThreads(ConversationFile):
                 saving.size,
                 written=saving.texts,
                 scope=resource_id,
-                gone=lambda done: done[1],
+                replaced=lambda done: done[1],
             )
         if outcome == "foreign":
             raise MessageError(
@@ -231,7 +231,7 @@ class SQLiteThreads(ConversationFile):
             lambda made: remove_messages(made, thread_id, resource_id, ids),
             _A_PAGE * len(ids),
             scope=resource_id,
-            gone=lambda done: done[1],
+            deleted=lambda done: done[1],
         )
         return count
 
@@ -243,7 +243,7 @@ class SQLiteThreads(ConversationFile):
             lambda made: remove_thread(made, thread_id, resource_id),
             LARGE,
             scope=resource_id,
-            gone=lambda done: done[1],
+            deleted=lambda done: done[1],
         )
         return was_there
 
@@ -252,7 +252,7 @@ class SQLiteThreads(ConversationFile):
         Delete all threads and notes of a resource, and return how many threads there were.
         """
         count, _ = await self._write(
-            lambda made: remove_resource(made, resource_id), LARGE, scope=resource_id, gone=lambda done: done[1]
+            lambda made: remove_resource(made, resource_id), LARGE, scope=resource_id, deleted=lambda done: done[1]
         )
         return count
 
@@ -273,7 +273,7 @@ class SQLiteThreads(ConversationFile):
             laid = metadata_text({**values, **metadata})
             (stored,) = await self._stored([(laid, record_name("metadata", id))], scope)
         except BaseException:
-            await self._forget_all(saving.replace(metadata=None).texts, scope)
+            await self._let_go(saving.replace(metadata=None).texts, scope)
             raise
         return saving.replace(metadata=stored, known_metadata=known)
 
