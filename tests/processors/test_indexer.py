@@ -75,6 +75,24 @@ async def test_facts_come_along() -> None:
     assert set(facts_of(said("")[0].with_metadata(**told))) == {"language", "role"}
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [{"n": 10**400}, {"n": -(2**63)}, {"n": "a\0b"}, {"n": "\ud800"}, {"a\0b": 1}, {"x" * 300: 1}, {"n": float("inf")}],
+)
+async def test_odd_metadata_stops_nothing(odd: Any) -> None:
+    """Metadata that no database takes, such as a client may send, is no fact, and keeps no message from being embedded."""
+    store = InMemoryStore()
+    await saved(store, said("my cat")[0].with_metadata(**odd, language="en"))
+    await indexer(store).drain(INDEX)
+    assert await found(store, "cat", facts={"language": "en"}) == ["u1"]
+    assert facts_of(said("")[0].with_metadata(**odd, language="en")) == {"language": "en", "role": "user"}
+
+
+def test_facts_of_a_message_are_few() -> None:
+    """A client that sends metadata without end has a few of them kept, and the role all the same."""
+    assert len(facts_of(Message.user("").with_metadata(**{f"n{at}": at for at in range(1000)}))) == 65
+
+
 async def test_a_long_text_is_found_by_any_of_its_pieces() -> None:
     """A text is cut where a sentence or a word ends, nothing of it is lost, and it is found once."""
     text = "A cat. " + "Nothing here. " * 400 + "The sun."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -123,11 +124,37 @@ async def test_an_attack_that_was_remembered_is_found() -> None:
     assert [message.text for message in remembered_messages(left)] == ["[removed]"]
 
 
-@pytest.mark.parametrize("id", ["remembered-0"])
-async def test_a_message_with_such_an_id_is_itself(id: str) -> None:
-    """A client's message that has the id of a remembered text is the one that is changed."""
-    messages = MessageList([Message.user("call 555-1234", id=id)])
-    messages.add_system(block("cats purr"), MEMORY_TAG)
-    made = await passed(InputPayload(messages), RegexFilter(rules=[PHONE], strategy="redact", scope="all"))
-    assert [message.text for message in made.message_list] == ["call [PHONE]"]
-    assert [message.text for message in remembered_messages(made.message_list)] == ["cats purr"]
+@pytest.mark.parametrize("spoken", ["cats purr", "call 555-1234"])
+@pytest.mark.parametrize("remembered", ["dogs bark", "ring 555-9876"])
+@pytest.mark.parametrize("strategy", ["redact", "filter"])
+async def test_an_id_that_a_client_made_up_stands_for_nothing_else(spoken: str, remembered: str, strategy: Any) -> None:
+    """A client's message that has the id of a remembered text keeps no guard from hiding either of them in its place."""
+    messages = MessageList([Message.user(spoken, id="remembered-0")])
+    messages.add_system(block(remembered), MEMORY_TAG)
+    guard = RegexFilter(rules=[PHONE], strategy=strategy, scope="all")
+    made = (await passed(InputPayload(messages), guard)).message_list
+    hidden = {"cats purr": ["cats purr"]}.get(spoken, ["call [PHONE]"] if strategy == "redact" else [])
+    assert [message.text for message in made] == hidden
+    told = {"dogs bark": "dogs bark"}.get(remembered, "ring [PHONE]" if strategy == "redact" else "[removed]")
+    assert [message.text for message in remembered_messages(made)] == [told]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        datetime.min,
+        datetime.max,
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=9))),
+        datetime(987, 6, 5, tzinfo=UTC),
+    ],
+)
+async def test_a_time_that_a_client_made_up_hides_nothing(time: datetime) -> None:
+    """A text is told, and looked at by guards, whatever its client's clock said, to the ends of time."""
+    told = remembered_text([Passage(THREAD, (Message("user", "call 555-1234", created_at=time),))])
+    assert told is not None
+    messages = MessageList("Hello")
+    messages.add_system(told, MEMORY_TAG)
+    left = (
+        await passed(InputPayload(messages), RegexFilter(rules=[PHONE], strategy="redact", scope="all"))
+    ).message_list
+    assert [message.text for message in remembered_messages(left)] == ["call [PHONE]"]

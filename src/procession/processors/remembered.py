@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from procession.messages.message import Message, SystemMessage
 from procession.messages.message_list import MessageList
-from procession.messages.parts import Part, TextPart
+from procession.messages.parts import Part, Parts, TextPart
 from procession.storage.threads import Passage
 
 if TYPE_CHECKING:
@@ -37,6 +37,15 @@ _GONE = "[removed]"
 """Stands for a text that a guard has dropped, so that the lines keep their places."""
 
 
+class _Remembered(Message):
+    """
+    A text of another conversation.  It is known by its class: an id can be anything that a client says.
+    """
+
+    number: int = 0
+    """The how manieth it is of those that were remembered."""
+
+
 def remembered_text(passages: Iterable[Passage]) -> str | None:
     """
     Return what the model is told of *passages* from other conversations; ``None`` where nobody says anything in them.
@@ -55,19 +64,19 @@ def remembered_messages(messages: MessageList) -> list[Message]:
     found: list[Message] = []
     for number, (_, who, text) in enumerate(_lines(messages)):
         role: Literal["user", "assistant"] = "user" if who == "User" else "assistant"
-        found.append(Message(role, (TextPart(text),), id=_id(number)))
+        parts, id = Parts((TextPart(text),)), f"remembered-{number}"
+        found.append(_Remembered(role=role, parts=parts, id=id, created_at=datetime.now(UTC), number=number))
     return found
 
 
 def put_back(messages: MessageList, message: Message, redacted: RedactedSpans) -> None:
     """
-    Put *message*, in which a guard has hidden something, in place of the one with its id: in the list, or in what was
-    remembered.
+    Put *message*, in which a guard has hidden something, in place of what it was: in the list, or in what was remembered.
     """
-    if messages.get_by_id(message.id) is not None:
-        messages.replace(message, redacted=redacted)
+    if isinstance(message, _Remembered):
+        _rewrite(messages, message.number, message.text)
     else:
-        _rewrite(messages, message.id, message.text)
+        messages.replace(message, redacted=redacted)
 
 
 def take_out(messages: MessageList, message: Message, rest: Iterable[Part] = ()) -> None:
@@ -75,8 +84,8 @@ def take_out(messages: MessageList, message: Message, rest: Iterable[Part] = ())
     Take *message*, which a guard has dropped, out of the list, or out of what was remembered; *rest* is what stays of it.
     """
     kept = tuple(rest)
-    if messages.get_by_id(message.id) is None:
-        _rewrite(messages, message.id, _GONE)
+    if isinstance(message, _Remembered):
+        _rewrite(messages, message.number, _GONE)
     elif kept:
         messages.replace(message.with_parts(kept), redacted=True)
     else:
@@ -89,7 +98,18 @@ def _is_said(message: Message) -> bool:
 
 def _line(message: Message) -> str:
     who = "User" if message.role == "user" else "Assistant"
-    return f"{message.created_at.astimezone(UTC):%Y-%m-%d %H:%M} {who}: {_quoted(message.text)}"
+    return f"{_minute(message.created_at)} {who}: {_quoted(message.text)}"
+
+
+def _minute(time: datetime) -> str:
+    """
+    Return *time* in sixteen letters, whatever year a client has made up.
+    """
+    try:
+        time = time.astimezone(UTC) if time.tzinfo is not None else time
+    except OverflowError:  # at the end of time it is as it was said
+        pass
+    return time.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def _quoted(text: str) -> str:
@@ -97,10 +117,6 @@ def _quoted(text: str) -> str:
     Return *text* as a JSON string on one line, in which no tag can begin.
     """
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
-
-
-def _id(number: int) -> str:
-    return f"remembered-{number}"
 
 
 def _lines(messages: MessageList) -> Iterator[tuple[str, str, str]]:
@@ -113,16 +129,16 @@ def _lines(messages: MessageList) -> Iterator[tuple[str, str, str]]:
                 yield found[1], found[2], json.loads(found[3])
 
 
-def _rewrite(messages: MessageList, message_id: str, text: str) -> None:
-    number = -1
+def _rewrite(messages: MessageList, number: int, text: str) -> None:
+    at = -1
 
     def line(said: str) -> str:
-        nonlocal number
+        nonlocal at
         found = _LINE.fullmatch(said)
         if found is None:
             return said
-        number += 1
-        return f"{found[1]}{_quoted(text)}" if _id(number) == message_id else said
+        at += 1
+        return f"{found[1]}{_quoted(text)}" if at == number else said
 
     rewritten = [_with_lines(one, line) for one in messages.system(MEMORY_TAG)]
     messages.replace_system([*messages.system(), *rewritten])  # it takes the place of the untagged ones, too

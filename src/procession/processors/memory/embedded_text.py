@@ -4,7 +4,9 @@ What of a message is embedded: its text in pieces, and what is known of it to fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -18,6 +20,12 @@ PIECE = 2_000
 """Characters of one piece: what the offline embedder reads as one text, and well below what others take."""
 _LONGEST_FACT = 256
 """Characters: what is longer is a text, and nothing to filter by."""
+_MOST_FACTS = 64
+"""Of one message: metadata can be anything that a client sends."""
+_LARGEST = 2**63
+"""What databases take as a whole number is below this."""
+_NO_FACT = re.compile("[\0\ud800-\udfff]")
+"""What databases refuse in a text."""
 _SPOKEN = frozenset({"user", "assistant"})
 
 
@@ -52,14 +60,19 @@ def facts_of(message: Message) -> Facts:
     >>> facts_of(Message.user("Hello").with_metadata(language="en", tags=["a"]))
     {'language': 'en', 'role': 'user'}
     """
-    metadata: dict[str, Any] = dict(message.metadata or {})
-    return {**{name: value for name, value in metadata.items() if _is_plain(value)}, "role": message.role}
+    metadata: dict[Any, Any] = dict(message.metadata or {})
+    plain = ((name, value) for name, value in metadata.items() if _is_word(name) and _is_plain(value))
+    return {**dict(islice(plain, _MOST_FACTS)), "role": message.role}
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _LONGEST_FACT
-    return isinstance(value, (int, float)) and isfinite(value)
+    if isinstance(value, int):
+        return abs(value) < _LARGEST
+    return isfinite(value) if isinstance(value, float) else _is_word(value)
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_FACT and _NO_FACT.search(value) is None
 
 
 def _cut(text: str) -> Iterator[str]:
