@@ -22,7 +22,7 @@ from tests.processors.recall_kit import (
 
 from procession.errors import ModelError
 from procession.messages.message import Message
-from procession.processors.memory.indexer import _turn_of  # pyright: ignore[reportPrivateUsage]
+from procession.processors.memory.index_turn import turn_of
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.runtime.runtime import Runtime
@@ -86,7 +86,7 @@ async def test_whoever_saves_too_fast_waits() -> None:
     assert await store.waiting(INDEX) == 8
     failing.error = None
     recall._indexer.behind = 5  # pyright: ignore[reportPrivateUsage]
-    _turn_of(store, INDEX).rests_until = 0
+    turn_of(store, INDEX).rests_until = 0
     waited: list[int] = []
 
     async def look(ctx: Any) -> None:

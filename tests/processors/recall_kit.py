@@ -14,6 +14,7 @@ from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.models.embedder import Embeddings, checked_texts
 from procession.models.model import ModelRequest
+from procession.processors.memory.indexer import Indexer
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
@@ -21,6 +22,8 @@ from procession.testing.fake_model import FakeModel
 WORDS = ("cat", "dog", "car", "sun")
 INDEX = "test/words:5"
 """The index of these vectors."""
+WORDS_INDEX = "words"
+"""The index that the tests of the indexer fill."""
 IDS: dict[str, Any] = {"thread": "t", "resource": "ada"}
 LONG_AGO = ("my cat is Tom", "Tom, noted.", "a dog", "A dog in a car.", "the sun", "The sun.", "a car", "A car.")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,3 +119,20 @@ def _prompt(agent: Agent, call: int) -> list[tuple[str, str]]:
     models: Any = agent.models
     request: ModelRequest = models[0].requests[call]
     return [(message.role, message.text) for message in request.messages]
+
+
+async def saved(store: InMemoryStore, *messages: Message, thread: str = "t", resource: str = "ada") -> None:
+    """Save messages, and note them for the index."""
+    await store.save(thread, resource, messages, indexes=[WORDS_INDEX])
+
+
+async def found(store: InMemoryStore, text: str, **options: Any) -> list[str]:
+    """Return the ids of the messages that are most like *text*."""
+    [vector] = (await Words().embed([text])).vectors
+    hits = await store.search(WORDS_INDEX, vector, top_k=10, resource_id="ada", threshold=0.5, **options)
+    return [hit.message_id for hit in hits]
+
+
+def indexer(store: InMemoryStore, embedder: Any = None, **options: Any) -> Indexer:
+    """Return an indexer of the store."""
+    return Indexer(store, store, embedder if embedder is not None else Words(), **options)

@@ -6,36 +6,15 @@ from typing import Any
 
 import anyio
 import pytest
-from structlog.testing import capture_logs
-from tests.processors.recall_kit import Failing, Watched, Words, said
+from tests.processors.recall_kit import WORDS_INDEX as INDEX
+from tests.processors.recall_kit import Words, found, indexer, said, saved
 
-from procession.errors import InputError, ModelError
 from procession.messages.message import Message
 from procession.messages.parts import ReasoningPart, StepStartPart, TextPart, ToolCallPart
 from procession.models.embedder import Embeddings
 from procession.processors.memory.embedded_text import PIECE, facts_of, pieces_of_message
-from procession.processors.memory.indexer import Indexer, _turn_of  # pyright: ignore[reportPrivateUsage]
 from procession.storage.memory import InMemoryStore
 from procession.storage.threads import MessageRef
-
-INDEX = "words"
-
-
-async def saved(store: InMemoryStore, *messages: Message, thread: str = "t", resource: str = "ada") -> None:
-    """Save messages, and note them for the index."""
-    await store.save(thread, resource, messages, indexes=[INDEX])
-
-
-async def found(store: InMemoryStore, text: str, **options: Any) -> list[str]:
-    """Return the ids of the messages that are most like *text*."""
-    [vector] = (await Words().embed([text])).vectors
-    hits = await store.search(INDEX, vector, top_k=10, resource_id="ada", threshold=0.5, **options)
-    return [hit.message_id for hit in hits]
-
-
-def indexer(store: InMemoryStore, embedder: Any = None, **options: Any) -> Indexer:
-    """Return an indexer of the store."""
-    return Indexer(store, store, embedder if embedder is not None else Words(), **options)
 
 
 async def test_what_waits_is_embedded() -> None:
@@ -163,131 +142,9 @@ async def test_what_is_changed_meanwhile_is_embedded_again() -> None:
         await saved(store, *said("my dog"))
 
     await indexer(store, Meddling(change)).work(INDEX)
-    assert await store.waiting(INDEX) == 1
-    await indexer(store).work(INDEX)  # of whoever has saved it
+    assert await store.waiting(INDEX) == 0
     assert await found(store, "cat") == []
     assert await found(store, "dog") == ["u1"]
-
-
-async def test_a_failing_embedder_loses_nothing() -> None:
-    """What could not be embedded waits, is left alone for growing pauses, and is embedded once that works again."""
-    clock = [1000.0]
-    store, failing = InMemoryStore(), Failing()
-    await saved(store, *said("my cat"))
-    work = indexer(store, failing, clock=lambda: clock[0])
-    with capture_logs() as logs:
-        turn = _turn_of(store, INDEX)
-        pauses: list[float] = []
-        for calls in range(1, 12):
-            await work.work(INDEX)
-            await work.work(INDEX)  # in its pause it is not asked
-            assert failing.calls == calls
-            pauses.append(turn.rests_until - clock[0])
-            clock[0] = turn.rests_until
-        assert await store.waiting(INDEX) == 1
-        failing.error = None
-        await work.work(INDEX)
-    assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
-    assert await found(store, "cat") == ["u1"]
-    assert [(entry["event"], entry.get("error")) for entry in logs] == [
-        ("messages could not be embedded, and are tried again", "ModelError"), ("messages are embedded again", None)
-    ]  # fmt: skip
-    assert "secret" not in str(logs)
-
-
-class Picky(Words):
-    """An embedder that refuses one text."""
-
-    error: Exception = ModelError("refused", status_code=400)
-
-    async def embed(self, texts: Any) -> Embeddings:
-        """Return the vectors, or refuse them all."""
-        if any("dog" in text for text in texts):
-            raise self.error
-        return await super().embed(texts)
-
-
-async def test_one_refused_text_does_not_hold_up_the_others() -> None:
-    """A text that the embedder refuses stays for later, and all others are embedded."""
-    clock = [0.0]
-    store, picky = InMemoryStore(clock=lambda: clock[0]), Picky()
-    await saved(store, *said("my cat", "a dog", "a cat"))
-    await indexer(store, picky).work(INDEX)
-    assert await found(store, "cat") == ["u1", "u2"]
-    assert await store.waiting(INDEX) == 1
-    clock[0] += 1000  # its time is over, and the embedder takes it now
-    await indexer(store).work(INDEX)
-    assert await found(store, "dog") == ["a1"]
-
-
-async def test_a_text_without_a_word_is_done_with() -> None:
-    """A text of which the embedder says that it has no direction is not asked about again."""
-    store, picky = InMemoryStore(), Picky()
-    picky.error = InputError("no word")
-    await saved(store, *said("my cat", "a dog"))
-    await indexer(store, picky).work(INDEX)
-    assert await found(store, "cat") == ["u1"]
-    assert await store.waiting(INDEX) == 0
-
-
-async def test_drain_says_what_fails() -> None:
-    """Who waits for all of it is told why it does not come, and the messages wait on."""
-    store, failing = InMemoryStore(), Failing()
-    await saved(store, *said("my cat"))
-    with pytest.raises(ModelError):
-        await indexer(store, failing).drain(INDEX)
-    failing.error = None
-    await indexer(store, failing).drain(INDEX)
-    assert await found(store, "cat") == ["u1"]
-
-
-async def test_a_slow_embedder_is_cut_off() -> None:
-    """A call that takes longer than it may is a failure like any other: what it had stays."""
-
-    class Slow(Words):
-        async def embed(self, texts: Any) -> Embeddings:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    store = InMemoryStore()
-    await saved(store, *said("my cat"))
-    await indexer(store, Slow(), timeout=0.01).work(INDEX)
-    assert await store.waiting(INDEX) == 1
-    await indexer(store).drain(INDEX)
-    assert await found(store, "cat") == ["u1"]
-
-
-async def test_who_is_cancelled_gives_back_what_it_took() -> None:
-    """Work that is broken off leaves nothing that others could not take at once."""
-    began = anyio.Event()
-
-    class Hanging(Words):
-        async def embed(self, texts: Any) -> Embeddings:
-            began.set()
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    store = InMemoryStore()
-    await saved(store, *said("my cat"))
-    async with anyio.create_task_group() as group:
-        group.start_soon(indexer(store, Hanging()).work, INDEX)
-        await began.wait()
-        assert await store.take(INDEX, limit=10, seconds=60) == []
-        group.cancel_scope.cancel()
-    assert len(await store.take(INDEX, limit=10, seconds=60)) == 1
-
-
-async def test_what_a_dead_process_took_is_taken_again() -> None:
-    """What was taken by who never came back is embedded once its time is over."""
-    clock = [0.0]
-    store = InMemoryStore(clock=lambda: clock[0])
-    await saved(store, *said("my cat"))
-    assert len(await store.take(INDEX, limit=10, seconds=60)) == 1
-    await indexer(store).work(INDEX)
-    assert await store.waiting(INDEX) == 1
-    clock[0] += 61
-    await indexer(store).work(INDEX)
-    assert await found(store, "cat") == ["u1"]
 
 
 async def test_one_at_a_time() -> None:
@@ -335,28 +192,6 @@ async def test_who_need_not_wait_leaves_it_to_who_waits() -> None:
         await indexer(store, Meddling(more)).work(INDEX)
     assert len(returned) == 5
     assert len(await found(store, "dog")) == 5
-
-
-async def test_a_store_that_fails_is_waited_for() -> None:
-    """Where the vectors cannot be kept the messages wait, and whoever saves is not told."""
-
-    class Broken(Watched):
-        is_broken = True
-
-        async def put_vectors(self, index: str, items: Any) -> None:
-            if self.is_broken:
-                raise OSError("disk of secrets")
-            await super().put_vectors(index, items)
-
-    store = Broken()
-    await saved(store, *said("my cat"))
-    with capture_logs() as logs:
-        await indexer(store).work(INDEX)
-    assert "secrets" not in str(logs)
-    assert await store.waiting(INDEX) == 1
-    store.is_broken = False
-    await indexer(store).drain(INDEX)
-    assert await found(store, "cat") == ["u1"]
 
 
 async def test_whoever_saves_faster_than_is_embedded_waits() -> None:

@@ -89,6 +89,25 @@ async def test_whom_the_server_does_not_let_in_is_told_why(
     assert "swordfish" not in raised.value.message
 
 
+async def test_a_message_that_cannot_be_read_keeps_no_other_from_being_embedded(
+    store: PostgresStore, other: Other
+) -> None:
+    """What else waits is taken; alone it is an error that names it; once it is saved anew or deleted it is none."""
+    await store.save("t", "ada", [said("SECRET", id="m"), said("more", 1)], indexes=["i"])
+    other.made.execute("UPDATE procession_messages SET body = '{\"SECRET\"}' WHERE id = 'm'")
+    taken = await store.take("i", limit=9, seconds=60)
+    assert [item.message.id for item in taken] == ["more"]
+    assert await store.take("i", limit=9, seconds=60) == []
+    await store.done("i", taken)
+    assert await store.waiting("i") == 1
+    other.made.execute("UPDATE procession_to_index SET taken_until = NULL")
+    with pytest.raises(StoreError, match=r"m.*corrupt") as raised:
+        await store.take("i", limit=9, seconds=60)
+    assert "SECRET" not in str(raised.value)
+    await store.save("t", "ada", [said("new", id="m")], indexes=["i"])
+    assert [item.message.text for item in await store.take("i", limit=9, seconds=60)] == ["new"]
+
+
 async def test_letters_that_postgres_cannot_keep(store: PostgresStore) -> None:
     """Texts, titles and metadata may hold any; ids may not, which is said without quoting them."""
     odd = "a\0b \ud800 \x01 'ü'"

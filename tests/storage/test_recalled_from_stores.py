@@ -11,6 +11,7 @@ import pytest
 from tests.processors.recall_kit import INDEX, Words, friend, sent, told
 from tests.storage import postgres_stores
 
+from procession.messages.message import Message
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryStore
 from procession.storage.sqlite.store import SQLiteStore
@@ -67,3 +68,18 @@ async def test_what_was_said_is_found(kind: str, tmp_path: Path, request: pytest
         )  # it begins anew with all that is kept
         await again.drain()
         assert len(await again.search("cat", resource="ada", top_k=50)) == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_metadata_that_a_client_made_up_stops_nothing(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """What no database takes among a message's metadata keeps neither that message nor another from being found."""
+    odd = {"nul": "a\0b", "half": "\ud800", "large": 10**400, "a\0b": 1, "language": "en"}
+    async with stores(kind, tmp_path, request) as (store, vectors):
+        memory = Memory(store, vector=vectors, embedder=Words(), semantic_recall={"facts": {"language": "en"}})
+        await store.save("t", "eve", [Message.user("my cat", id="m").with_metadata(**odd)])
+        await friend(memory).generate("a dog", thread="u", resource="ada")
+        await memory.drain()
+        assert [hit.message.id for hit in await memory.search("cat", resource="eve")] == ["m"]
+        assert len(await memory.search("dog", resource="ada")) == 2

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import TypeAlias
 
 import anyio
 
@@ -19,23 +17,18 @@ from procession.errors import InputError, ModelError
 from procession.models.embedder import Embedder, Vector
 from procession.processors.log import log_embedding
 from procession.processors.memory.embedded_text import facts_of, pieces_of_message
-from procession.steps.event_loop import running_loop
+from procession.processors.memory.index_turn import BATCH, IndexTurn, turn_of
 from procession.storage.index_queue import IndexQueue, ToIndex
 from procession.storage.vectors import VectorItem, VectorStore
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
 __all__ = ["Indexer"]
 
-BATCH = 32
-"""Messages that are taken at a time."""
 _TEXTS = 64
 """Texts of one call of the embedder."""
 _REFUSALS = frozenset({400, 413, 422})
 """What servers say of a text that they do not take, and of no other."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
-"""Seconds that a failing embedder is left alone: twice as long each time."""
+_Left: TypeAlias = list[tuple[ToIndex, Exception]]
+"""What is left aside until its time is over, and why."""
 _WHILE_OTHERS_WORK = 0.05
 """Seconds between two looks at what other processes have taken."""
 
@@ -73,7 +66,7 @@ class Indexer:
 
         Unless *patient*, do nothing where somebody waits for a turn already: that one embeds this as well.
         """
-        turn = _turn_of(self._queue, index)
+        turn = turn_of(self._queue, index)
         if not patient and turn.others > 1:  # one embeds, and may be past it; the other comes after that
             return
         with turn.waited_for():
@@ -81,7 +74,7 @@ class Indexer:
                 if self._clock() < turn.rests_until:
                     return
                 try:
-                    await self._all(index)
+                    await self._all(index, turn)
                 except Exception as error:  # the store's, the embedder's, or what their code did wrong
                     if not turn.pause:
                         log_embedding("messages could not be embedded, and are tried again", index, error)
@@ -96,12 +89,15 @@ class Indexer:
         """
         Embed all that waits for *index*, and wait for what other processes have taken.
 
-        Raises what the embedder or the store raised: then some of it waits still.
+        Raises what the embedder or the store raised: then some of it waits still; where it was one message, that alone.
         """
-        turn = _turn_of(self._queue, index)
+        turn = turn_of(self._queue, index)
         while True:
             async with turn.lock:
-                await self._all(index, refused=False)
+                left = await self._all(index, turn)
+                if left:
+                    await self._queue.release(index, [item for item, _ in left])
+                    raise left[0][1]
             turn.pause = turn.rests_until = 0.0
             if not await self._queue.waiting(index):
                 self.behind = 0
@@ -121,24 +117,51 @@ class Indexer:
 
     # -- a batch
 
-    async def _all(self, index: str, *, refused: bool = True) -> None:
+    async def _all(self, index: str, turn: IndexTurn) -> _Left:
         """
-        Embed until nothing is left to take; *refused* messages are left aside until their time is over, or are an error.
+        Embed until there is nothing to take, and return what is left aside.
         """
-        taken = BATCH
-        while taken == BATCH:  # fewer are all there were, and whoever saves more has it embedded
-            items = await self._queue.take(index, limit=BATCH, seconds=self._lease)
-            taken = len(items)
-            if not items:
-                return
+        left: _Left = []
+        turn.worked = False
+        while items := await self._queue.take(index, limit=BATCH, seconds=self._lease):
             try:
-                await self._embed(index, items, refused)
+                left += await self._batch(index, turn, items)
             except BaseException:
                 with anyio.move_on_after(self._timeout, shield=True):
                     await self._queue.release(index, items)
                 raise
+        return left
 
-    async def _embed(self, index: str, items: Sequence[ToIndex], refused: bool) -> None:
+    async def _batch(self, index: str, turn: IndexTurn, items: Sequence[ToIndex]) -> _Left:
+        """
+        Embed *items*, those at the end that failed by themselves before: as long as others do not fail they hold up nobody.
+        """
+        sound, odd = turn.parted(items)
+        left: _Left = []
+        at = 0
+        while at < len(sound):
+            some = sound[at : at + turn.size]
+            at += len(some)
+            with turn.trying(some):
+                left += await self._embed(index, some)
+        for _, error in left:
+            log_embedding("a message was refused by the embedder, and is tried again", index, error)
+        for item in odd:
+            try:
+                with turn.trying([item]):
+                    left += await self._embed(index, [item])
+            except Exception as error:
+                if not turn.worked:
+                    raise
+                left.append((item, error))
+        for item, _ in left:
+            turn.suspect(item)
+        return left
+
+    async def _embed(self, index: str, items: Sequence[ToIndex]) -> _Left:
+        """
+        Embed *items*, and return what the embedder refuses of them.
+        """
         cut = [(item, pieces_of_message(item.message)) for item in items]
         try:
             vectors = await self._vectors_of([piece for _, pieces in cut for piece in pieces])
@@ -146,17 +169,13 @@ class Indexer:
             if not _is_refusal(error):
                 raise
             if len(items) > 1:  # one of them is to blame
-                for item in items:
-                    await self._embed(index, [item], refused)
-                return
+                return [one for item in items for one in await self._embed(index, [item])]
             if isinstance(error, ModelError):
-                if not refused:
-                    raise
-                log_embedding("a message was refused by the embedder, and is tried again", index, error)
-                return
+                return [(items[0], error)]
             none: list[str] = []  # there is no word in it, which has no direction
             cut, vectors = [(items[0], none)], []
         await self._keep(index, cut, vectors)
+        return []
 
     async def _keep(self, index: str, cut: Sequence[tuple[ToIndex, list[str]]], vectors: Sequence[Vector]) -> None:
         following = iter(vectors)
@@ -205,45 +224,3 @@ def _is_refusal(error: InputError | ModelError) -> bool:
     Whether *error* is about a text, so that others may do.
     """
     return isinstance(error, InputError) or error.status_code in _REFUSALS
-
-
-class _Turn:
-    """
-    Whose turn it is to fill one index, and how long a failing embedder is left alone.
-    """
-
-    __slots__ = ("lock", "others", "pause", "rests_until")
-
-    def __init__(self) -> None:
-        self.lock = anyio.Lock()
-        self.others = 0
-        """How many wait."""
-        self.pause = 0.0
-        self.rests_until = 0.0
-
-    @contextmanager
-    def waited_for(self) -> Generator[None]:
-        """
-        Count whoever waits.
-        """
-        self.others += 1
-        try:
-            yield
-        finally:
-            self.others -= 1
-
-    def rest(self, now: float) -> None:
-        """
-        Leave the embedder alone from *now* on, twice as long as the last time.
-        """
-        self.pause = min(max(2 * self.pause, _FIRST_PAUSE), _LONGEST_PAUSE)
-        self.rests_until = now + self.pause
-
-
-_turns: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[str, _Turn]]] = WeakKeyDictionary()
-"""By event loop and store: a lock is of one event loop."""
-
-
-def _turn_of(queue: IndexQueue, index: str) -> _Turn:
-    of_loop = _turns.setdefault(running_loop(), WeakKeyDictionary())
-    return of_loop.setdefault(queue, {}).setdefault(index, _Turn())

@@ -11,6 +11,7 @@ from sqlalchemy import Row, Select, delete, func, literal, or_, select, tuple_, 
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from procession.errors import StoreError
 from procession.storage.index_queue import ToIndex
 from procession.storage.pages import counted
 from procession.storage.postgres.part import PostgresPart
@@ -31,6 +32,9 @@ class PostgresIndexQueue(PostgresPart):
     async def take(self, index: str, *, limit: int, seconds: float) -> list[ToIndex]:
         """
         Return up to *limit* messages that are to be embedded, and keep others from taking them.
+
+        One that cannot be read stays with the others of its turn until *seconds* are over; where nothing else is to be
+        embedded that is a ``StoreError``.
         """
         counted("limit", limit)
         free = (
@@ -60,15 +64,32 @@ class PostgresIndexQueue(PostgresPart):
             found = [(row, revisions[row.thread_id, row.id]) for row in await made.execute(asked)] if revisions else []
             return sorted(found, key=lambda each: each[1])
 
-        return [
-            ToIndex(
-                thread_id=row.thread_id,
-                resource_id=row.resource_id,
-                message=await self._message(row.body, row.resource_id, row.thread_id, row.id),
-                revision=revision,
-            )
-            for row, revision in await self._connection.write(write)
-        ]
+        items: list[ToIndex] = []
+        unreadable: StoreError | None = None
+        for row, revision in await self._connection.write(write):
+            try:
+                message = await self._message(row.body, row.resource_id, row.thread_id, row.id)
+            except StoreError as error:
+                if unreadable is None and await self._waits(index, revision):
+                    unreadable = error
+            else:
+                items.append(
+                    ToIndex(thread_id=row.thread_id, resource_id=row.resource_id, message=message, revision=revision)
+                )
+        if unreadable is not None and not items:
+            raise unreadable
+        return items
+
+    async def _waits(self, index: str, revision: int) -> bool:
+        """
+        Return whether what was taken still waits, or was deleted or saved anew meanwhile.
+        """
+        asked = select(_Q.revision).where(_Q.index_name == index, _Q.revision == revision)
+
+        async def read(made: AsyncConnection) -> bool:
+            return (await made.execute(asked)).first() is not None
+
+        return await self._connection.read(read)
 
     async def done(self, index: str, items: Collection[ToIndex]) -> list[MessageRef]:
         """
