@@ -17,7 +17,6 @@ from procession.agents.forget import Forgotten
 from procession.agents.workflow_tool import workflow_tool
 from procession.errors import InputError, NotForgotten, StoreError
 from procession.messages.message import Message
-from procession.messages.parts import FilePart, TextPart
 from procession.models.embedder import Embeddings
 from procession.processors.cache.response_cache import ResponseCache
 from procession.processors.detect.detector import Verdict
@@ -25,11 +24,9 @@ from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.memory.deleting import Deleted
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.outbox import TurnToSave, outbox_of
-from procession.processors.utility.attachments import AttachmentUploader
 from procession.runtime.runtime import Runtime
 from procession.steps.step import StepContext, step
 from procession.storage.base import RunKind, RunRow
-from procession.storage.file_sink import FileSink
 from procession.storage.memory import InMemoryCacheStore, InMemoryJournal
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.notes import NoteKey
@@ -258,46 +255,6 @@ async def test_a_store_that_fails_keeps_nothing_else() -> None:
     assert await store.thread("t") is not None
     store.broken = False
     assert (await agent.forget(resource="ada", thread="t")) == Forgotten(threads=1)
-
-
-class Stuck(FileSink):
-    """A sink that deletes nothing while it is stuck."""
-
-    stuck = False
-
-    async def delete(self, reference: str, *, scope: str | None) -> bool:
-        """Fail while it is stuck."""
-        if self.stuck:
-            raise OSError("private words")
-        return await super().delete(reference, scope=scope)
-
-
-async def test_files_go_with_the_last_that_names_them(tmp_path: Path) -> None:
-    """A file goes with its thread unless another thread of the resource has it, too; another resource has its own."""
-    sink, store = Stuck(tmp_path), InMemoryStore()
-    uploader = AttachmentUploader(sink, threshold=0)
-    agent = Agent(
-        "a", model=FakeModel(["Hi"], repeat_last=True), memory=Memory(store), input_processors=[uploader]
-    )  # fmt: skip
-
-    def kept_files() -> int:
-        return len([path for path in tmp_path.rglob("*") if path.is_file()])
-
-    for thread, resource in OWNERS:
-        for data in (b"shared", thread.encode()):
-            message = Message("user", [TextPart("Look"), FilePart(data, "text/plain")])
-            await agent.generate([message], resource=resource, thread=thread)
-    assert kept_files() == 5
-    assert (await agent.forget(resource="ada", thread="t1")).files == 1
-    assert kept_files() == 4
-    sink.stuck = True
-    with pytest.raises(NotForgotten, match="files in sinks: 2 of 2 are left.*attachment:") as caught:
-        await agent.forget(resource="ada")
-    assert "private" not in str(caught.value)
-    assert caught.value.deleted.threads == 1
-    sink.stuck = False
-    assert (await agent.forget(resource="bob")).files == 2
-    assert kept_files() == 2
 
 
 async def test_turns_that_wait_for_a_store_go() -> None:

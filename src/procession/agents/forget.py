@@ -60,9 +60,9 @@ async def forget(agent: Caller, resource: str, thread: str | None) -> Forgotten:
             tally.left += getattr(processor, "forgets_not", ())
     stores = stores_of([*processors, *[one.memory for one in agents if one.memory is not None]])
     files = await files_of(processors, stores, resource, thread, tally)
-    await delete_kept(stores, resource, thread, tally)
+    undeleted = await delete_kept(stores, resource, thread, tally)
     if files is not None:  # behind the messages: none is to name a file that is gone
-        await tally.attempt("files", "sinks", files.delete)
+        await tally.attempt("files", "sinks", partial(files.delete, undeleted))
     for store in {id(one.runtime.store): one.runtime.store for one in agents}.values():
         await tally.attempt("runs", type(store).__name__, partial(_delete_runs, store, resource, thread, tally))
     counts = {name: tally.count(name) for name in Forgotten.__fields__ if name != "left"}

@@ -6,7 +6,8 @@ A sink has each content of a resource once, so that several threads may name one
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from procession.errors import StoreError
 from procession.messages.message import Message
 from procession.messages.parts import FilePart
 from procession.processors.memory.deleting import Tally
+from procession.processors.memory.outbox import outbox_of
 from procession.processors.utility.attachments import AttachmentUploader
 from procession.storage.attachments import AttachmentSink
 from procession.storage.threads import ThreadStore
@@ -25,24 +27,99 @@ _PAGE = 200
 
 class FilesOf:
     """
-    The files of a resource, or of one of its threads alone, that stand in *sinks*.
+    The files that are named by what will be deleted of a resource, or of one of its threads.
     """
 
-    def __init__(self, resource: str, sinks: Sequence[AttachmentSink], references: Iterable[str]) -> None:
+    def __init__(self, resource: str, thread: str | None, sinks: Sequence[AttachmentSink]) -> None:
         self._resource = resource
+        self._thread = thread
         self._sinks = sinks
-        self.references = sorted(references)
+        self._gone: dict[int, set[str]] = {}
+        """What is named by messages that will be gone, by the store that they are in."""
+        self._stay: set[str] = set()
+        """What other messages name."""
+        self._is_sure = True
+        """Whether all messages could be read."""
 
-    async def delete(self) -> int:
+    @property
+    def names_some(self) -> bool:
         """
-        Delete them, and return how many there were.
+        Whether anything is named by what will be gone.
+        """
+        return any(self._gone.values())
+
+    async def look(self, store: ThreadStore) -> int:
+        """
+        Note what the thread names, and what waits for *store*; deletes nothing, which is 0.
+        """
+        gone = self._gone[id(store)] = set()
+        for thread, message in outbox_of(store).of_resource(self._resource):
+            self._of(thread, gone).update(_named_by(message))
+        if self._thread is not None:
+            with self._noted():
+                gone |= await _named_in(store, self._thread, self._resource)
+        return 0
+
+    async def look_around(self, store: ThreadStore) -> int:
+        """
+        Note what the other threads in *store* name, or all of them; deletes nothing, which is 0.
+
+        Raises what the store raises, once all threads were read that can be.
+        """
+        gone = self._gone[id(store)]
+        failed: Exception | None = None
+        cursor: str | None = None
+        with self._noted():
+            while True:
+                page = await store.threads(self._resource, cursor=cursor)
+                for each in page.threads:
+                    if each.id != self._thread:
+                        try:
+                            self._of(each.id, gone).update(await _named_in(store, each.id, self._resource))
+                        except Exception as error:
+                            failed = failed or error
+                cursor = page.following
+                if cursor is None:
+                    break
+            if failed is not None:
+                raise failed
+        return 0
+
+    @contextmanager
+    def _noted(self) -> Generator[None]:
+        """
+        Note that not all could be read, where that is so.
+        """
+        try:
+            yield
+        except Exception:
+            self._is_sure = False
+            raise
+
+    def _of(self, thread: str, gone: set[str]) -> set[str]:
+        return gone if self._thread in (None, thread) else self._stay
+
+    async def delete(self, undeleted: Sequence[Any]) -> int:
+        """
+        Delete what no message names any more, and return how many there were.  Stores that are *undeleted* may have
+        messages still: what those name stays, and is found again.
 
         Raises ``StoreError``, which names those that are left, once all were tried: nothing else names them any more.
         """
+        still = self._stay.union(*(self._gone.get(id(store), ()) for store in undeleted))
+        gone = set[str]().union(*self._gone.values()) - still
+        references = sorted(each for each in gone if each.startswith(tuple(sink.prefix for sink in self._sinks)))
+        if self._thread is not None and not self._is_sure:
+            if references:
+                raise StoreError(
+                    f"{len(references)} may be named by messages that cannot be read, and are left; delete those that are"
+                    f" not: {', '.join(references)}"
+                )
+            return 0
         deleted = 0
         left: list[str] = []
         for sink in self._sinks:
-            for reference in self.references:
+            for reference in references:
                 if reference.startswith(sink.prefix):
                     try:
                         deleted += await sink.delete(reference, scope=self._resource)
@@ -59,7 +136,7 @@ async def files_of(
     processors: Iterable[Any], stores: Iterable[Any], resource: str, thread: str | None, tally: Tally
 ) -> FilesOf | None:
     """
-    Return the files that only messages name that will be deleted; ``None`` where nobody puts files anywhere.
+    Return the files that are named by messages that will be deleted; ``None`` where nobody puts files anywhere.
     """
     sinks: dict[int, AttachmentSink] = {}
     for processor in processors:
@@ -70,31 +147,14 @@ async def files_of(
                 sinks[id(processor.sink)] = processor.sink
     if not sinks:
         return None
-    gone: set[str] = set()
-    stay: set[str] = set()
+    files = FilesOf(resource, thread, list(sinks.values()))
     kept = [store for store in stores if isinstance(store, ThreadStore)]
     for store in kept:
-        await tally.attempt("files", type(store).__name__, partial(_look, store, resource, thread, gone, stay))
-    return FilesOf(resource, list(sinks.values()), gone - stay)
-
-
-async def _look(store: ThreadStore, resource: str, thread: str | None, gone: set[str], stay: set[str]) -> int:
-    """
-    Note the files of what will be *gone*, and of what will *stay* as far as that names one of them; deletes none.
-    """
-    if thread is not None:
-        gone.update(await _named_in(store, thread, resource))
-        if not gone:
-            return 0
-    cursor: str | None = None
-    while True:
-        page = await store.threads(resource, cursor=cursor)
-        for each in page.threads:
-            if each.id != thread:
-                (gone if thread is None else stay).update(await _named_in(store, each.id, resource))
-        if page.following is None:
-            return 0
-        cursor = page.following
+        await tally.attempt("files", type(store).__name__, partial(files.look, store))
+    if thread is None or files.names_some:
+        for store in kept:
+            await tally.attempt("files", type(store).__name__, partial(files.look_around, store))
+    return files
 
 
 async def _named_in(store: ThreadStore, thread: str, resource: str) -> set[str]:

@@ -49,9 +49,9 @@ class Tally:
         """
         return self.counts.get(what, 0)
 
-    async def attempt(self, what: str, where: str, delete: Callable[[], Awaitable[bool | int]]) -> None:
+    async def attempt(self, what: str, where: str, delete: Callable[[], Awaitable[bool | int]]) -> bool:
         """
-        Add how much *delete* returns to what was deleted, or note that it failed.
+        Add how much *delete* returns to what was deleted, or note that it failed, and return whether it did not.
         """
         try:
             self.counts[what] = self.count(what) + int(await delete())
@@ -59,6 +59,8 @@ class Tally:
             said = error.message if isinstance(error, ProcessionError) else type(error).__name__  # may be private
             self.failed.append(f"{what} in {where}: {said}")
             self._first = self._first or error
+            return False
+        return True
 
     def check(self, deleted: Any) -> None:
         """
@@ -81,13 +83,14 @@ def stores_of(processors: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-async def delete_kept(stores: Sequence[Any], resource: str, thread: str | None, tally: Tally) -> None:
+async def delete_kept(stores: Sequence[Any], resource: str, thread: str | None, tally: Tally) -> list[Any]:
     """
-    Delete all that *stores* keep of a *resource*, or of one *thread* of it.
+    Delete all that *stores* keep of a *resource*, or of one *thread* of it, and return those that may have messages still.
 
     Messages go before their vectors: who embeds one meanwhile is told by the queue that it is gone, and takes its
     vectors back.
     """
+    left: list[Any] = []
     for store in stores:
         if isinstance(store, ThreadStore):  # what waits goes first, so that it is not saved behind us
             delete: Any = partial(outbox_of(store).forget, resource, thread)
@@ -97,11 +100,13 @@ async def delete_kept(stores: Sequence[Any], resource: str, thread: str | None, 
                 if thread is None
                 else partial(store.delete_thread, thread, resource)
             )
-            await tally.attempt("threads", type(store).__name__, delete)
+            if not await tally.attempt("threads", type(store).__name__, delete):
+                left.append(store)
     for store in stores:
         if isinstance(store, VectorStore):
             delete = partial(store.delete_vectors, resource_id=resource, thread_id=thread)
             await tally.attempt("vectors", type(store).__name__, delete)
+    return left
 
 
 async def deleted_from(processors: Iterable[Any], resource: str, thread: str | None = None) -> Deleted:

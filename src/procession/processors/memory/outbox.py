@@ -129,6 +129,17 @@ class Outbox:
                 found.update((message.id, message) for message in turn.messages)
         return list(found.values())
 
+    def of_resource(self, resource_id: str) -> list[tuple[str, Message]]:
+        """
+        Return the messages of a resource that wait, each with its thread's id.
+        """
+        return [
+            (turn.thread_id, message)
+            for turn, _ in list(self._waiting)
+            if turn.resource_id == resource_id
+            for message in turn.messages
+        ]
+
     async def save(self, store: ThreadStore, turn: ToSave, within: float | None) -> None:
         """
         Save *turn* behind those that wait; raises what the store raises.
