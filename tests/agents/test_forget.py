@@ -291,6 +291,29 @@ async def test_what_cannot_be_known_is_told() -> None:
     assert any("response-cache" in text and "shared" in text for text in told[0].left)
 
 
+async def test_a_call_of_another_agent_is_told_of() -> None:
+    """A call that is under way in this process is told of whichever agent it is of: it may save into the same store."""
+    store = InMemoryStore()
+    told: list[Forgotten] = []
+    one = Agent("one", model=FakeModel(["Hi"]), memory=Memory(store))
+    other = Agent("other", model=FakeModel(["Hi"]), memory=Memory(store), runtime=Runtime())
+
+    async def during(chunk: Any) -> None:
+        told.append(await one.forget(resource="ada", thread="t"))
+
+    await other.generate("Hi", resource="ada", thread="t", on_chunk=during)
+    assert told[0].left == ("1 calls on thread 't' are under way, and save their turns",)
+
+
+async def test_agents_that_are_tools_of_workflows_are_asked() -> None:
+    """What an agent keeps goes where it is a tool that a step runs, in a workflow that is a tool itself."""
+    store = await filled()
+    inner = Agent("inner", model=FakeModel(["No."]), memory=Memory(store))
+    flow = create_workflow("flow", dict[str, str]).then(inner.as_tool()).commit()
+    agent = Agent("a", model=FakeModel(["Hi"]), tools=[workflow_tool(flow)])
+    assert await agent.forget(resource="ada") == Forgotten(threads=2, vectors=2)
+
+
 @pytest.mark.parametrize(
     "named", [{"resource": ""}, {"resource": None}, {"resource": "ada", "thread": ""}, {"resource": 1}]
 )

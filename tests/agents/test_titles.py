@@ -13,6 +13,7 @@ from tests.agents.kit import WAYS, ask, at
 from procession.agents.agent import Agent
 from procession.errors import DefinitionError, InputError, ProcessorDefinitionError, StoreError
 from procession.messages.chunks import DataChunk, Finish
+from procession.messages.message import Message
 from procession.models.model import ModelRequest
 from procession.processors.guardrails.cost_guard import CostGuard
 from procession.processors.memory.memory import Memory
@@ -109,6 +110,23 @@ async def test_titles_that_are_there_stay() -> None:
     memory = Memory(store, generate_title={"model": FakeModel([meanwhile])})
     await Agent("a", model=FakeModel("x"), memory=memory).generate("Hi", thread="u", resource="ada")
     assert await title(store, "u") == "Renamed"
+
+
+async def test_what_is_forgotten_meanwhile_names_no_thread() -> None:
+    """A title of messages that were deleted while a model was asked for it is given to none that begins under their id."""
+    store = InMemoryStore()
+    agent: Agent
+
+    async def slow(request: ModelRequest) -> str:
+        await agent.forget(resource="ada", thread="t")
+        await store.save("t", "ada", [Message.user("Something else")])
+        return "My secret"
+
+    memory = Memory(store, generate_title={"model": FakeModel([slow])})
+    agent = Agent("a", model=FakeModel(["x"]), memory=memory)
+    await agent.generate("My secret", **ADA)
+    assert [message.text for message in await store.messages("t")] == ["Something else"]
+    assert await title(store) is None
 
 
 async def test_a_title_that_is_given_in_the_last_moment_stays() -> None:

@@ -52,7 +52,7 @@ async def forget(agent: Caller, resource: str, thread: str | None) -> Forgotten:
     tally = Tally()
     agents, processors = _reached(agent, tally)
     for key, line in list(LINES.items()):
-        if key[2] == resource and thread in (None, key[3]) and any(key[0] is one.runtime for one in agents):
+        if key[2] == resource and thread in (None, key[3]):  # of other agents, too: they may share a store with these
             tally.left.append(f"{len(line)} calls on thread {key[3]!r} are under way, and save their turns")
     for processor in processors:
         if hasattr(processor, "forget_owner"):
@@ -122,11 +122,20 @@ def _in_workflow(workflow: Workflow[Any, Any]) -> Iterator[tuple[str, Any]]:
     for step in workflow.walk_steps():
         if step.kind in ("agent", "processor"):
             yield step.kind, step.owner
+        elif step.kind == "tool":
+            yield from (("agent", inner) for inner in _inside(step.owner))
 
 
 def _tools_of(agent: Caller) -> Iterator[Any]:
     tools: Any = agent.tools if not callable(agent.tools) else {}
     for each in tools.values():
-        execute = each.execute if isinstance(each, Tool) else None
-        if isinstance(execute, AgentExecute | WorkflowExecute):
-            yield execute.args[0]
+        yield from _inside(each)
+
+
+def _inside(tool: Any) -> Iterator[Any]:
+    """
+    Yield the agent or the workflow that *tool* is, if it is one.
+    """
+    execute = tool.execute if isinstance(tool, Tool) else None
+    if isinstance(execute, AgentExecute | WorkflowExecute):
+        yield execute.args[0]

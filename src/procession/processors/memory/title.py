@@ -26,7 +26,7 @@ from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.processor import Processor
 from procession.steps.later import later
 from procession.steps.scope import RequestScope
-from procession.storage.threads import Thread, ThreadStore
+from procession.storage.threads import MessageRef, Thread, ThreadStore
 
 __all__ = ["ON_TITLE", "ThreadTitle", "title_of_memory"]
 
@@ -182,6 +182,10 @@ class ThreadTitle(Processor):
             streaming=False,
         )
         answer, _ = await whole_answer(model, request, scope, by_guard=True)
+        if known:  # what was deleted meanwhile is not to name what has begun under the same id
+            last = MessageRef(use.thread_id, known[-1].id)
+            if not await self.storage.around([last], resource_id=use.resource_id):
+                return None
         return title_of(answer, settings.max_length) or None
 
 
