@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 from tests.agents.kit import HOOKS, WAYS, ask, at, list_of, text_only
 from tests.agents.suspending import asking, doing, go_on
 from tests.agents.writing_kit import ADA, KEY, note, shown, stored
@@ -201,6 +202,48 @@ async def test_a_suspended_run_writes_and_goes_on(way: str) -> None:
         assert not any(
             isinstance(part, ToolCallPart) and part.tool_name == "updateWorkingMemory" for part in message.parts
         )
+
+
+@pytest.mark.parametrize("first_reads", [False, True])
+async def test_two_in_one_list(first_reads: bool, anyio_backend: str) -> None:
+    """The model is shown both, and told of the tool by the first that it may change; that one is written, also after a
+    question that the run was suspended for, and no call of it is stored."""
+    store, other = InMemoryStore(), InMemoryStore()
+    await other.put_note(KEY, "- Other: x", version=0)
+    both = Reply(
+        tool_calls=[
+            ScriptedCall("updateWorkingMemory", {"memory": "- Name: Bob"}, "w1"),
+            ScriptedCall("act", {}, "c1"),
+        ]
+    )
+    model = FakeModel([both, note("- Name: Bob\n- Age: 5", "w2"), "done"])
+    own = WorkingMemory(store, template="- Name:", id=f"own-{anyio_backend}-{first_reads}")
+    second = WorkingMemory(
+        other, template="- Other:", id=f"second-{anyio_backend}-{first_reads}", read_only=first_reads
+    )
+    listed = [second, own] if first_reads else [own, second]
+    agent = Agent(
+        "a",
+        model=model,
+        tools=[doing("act", [], asking("Go on?"))],
+        input_processors=listed,
+        memory=Memory(store),
+    )
+    with capture_logs() as logs:
+        asked = await agent.generate("Hi", **ADA)
+        await agent.resume(asked.run_id, {"c1": "yes"}, resource="ada")
+    systems = [message.text for message in model.requests[0].messages if message.role == "system"]
+    assert len(systems) == 2
+    assert ["call updateWorkingMemory" in text for text in systems] == [processor is own for processor in listed]
+    assert "- Other: x" in systems[listed.index(second)]
+    assert await store.note(KEY) == Note("- Name: Bob\n- Age: 5", 2)
+    assert await other.note(KEY) == Note("- Other: x", 1)
+    assert sum("another working memory" in entry["event"] for entry in logs) == (0 if first_reads else 1)
+    assert not any(
+        isinstance(part, ToolCallPart) and part.tool_name == "updateWorkingMemory"
+        for message in await store.messages("t")
+        for part in message.parts
+    )
 
 
 async def test_a_call_that_needs_approval() -> None:

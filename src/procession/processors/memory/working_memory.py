@@ -35,6 +35,8 @@ from procession.tools.tool import Tool
 __all__ = ["WorkingMemory", "working_memory_of"]
 
 _KIND = "working-memory"
+_WRITER = "working-memory-writer"
+"""Where in ``scope.resources`` stands the processor that the tool belongs to: it has one name, and writes in one place."""
 _STAND_IN = re.compile(r"<([A-Z][A-Z0-9_]{0,62})_[1-9][0-9]{0,8}>")
 
 
@@ -117,6 +119,8 @@ class WorkingMemory(Processor):
             return
         text = await self._read(self._key(use.resource_id, use.thread_id))
         writable = self._writes(ctx.scope) is not None
+        if not writable and ctx.scope.resources.get(_WRITER, self) is not self:
+            log_once(self.id, "another working memory comes before this one: it is written, and this one only shown")
         told = instructions_for(self.form, text, scope=self.scope, writable=writable)
         ctx.message_list.add_system(told, TAG)
         if writable:
@@ -226,7 +230,9 @@ class WorkingMemory(Processor):
 
     def _writes(self, scope: RequestScope) -> MemoryUse | None:
         use = self._use(scope)
-        return use if use is not None and not (use.read_only or self.settings.read_only) else None
+        if use is None or use.read_only or self.settings.read_only:
+            return None
+        return use if scope.resources.get(_WRITER, self) is self else None
 
     def _key(self, resource: str, thread: str | None) -> NoteKey:
         if self.scope == "thread" and thread is None:
@@ -269,6 +275,7 @@ class WorkingMemory(Processor):
         """
         Begin with the *text* that the model knows of.
         """
+        scope.resources[_WRITER] = self
         made = scope.state(self.id)["updates"] = WorkingMemoryUpdates(
             self.storage,
             self._key(use.resource_id, use.thread_id),

@@ -23,6 +23,7 @@ TOOL = "updateWorkingMemory"
 
 _NOTHING = "null"
 _OWN = "You have a working memory"
+_TEMPLATE = "<working_memory_template>"
 _QUOTING = Quoting("working_memory")
 _DATA = re.compile(r"<working_memory_data>\n(.*)\n</working_memory_data>\Z", re.DOTALL)
 
@@ -48,19 +49,21 @@ def instructions_for(form: Form, text: str | None, *, scope: str, writable: bool
             f"When you learn something that will matter later, and only then, call {TOOL} {form.how}. Do it without telling "
             "the user, and answer as usual."
         )
-        told.append(f"<working_memory_template>\n{_QUOTING.quoted(form.template)}\n</working_memory_template>")
+        told.append(f"{_TEMPLATE}\n{_QUOTING.quoted(form.template)}\n</working_memory_template>")
     told.append(f"<working_memory_data>\n{_QUOTING.quoted(text) if text else _NOTHING}\n</working_memory_data>")
     return "\n\n".join(told)
 
 
 def shown_in(messages: Iterable[SystemMessage]) -> str | None:
     """
-    Return what the model was shown, as *messages* tell it; ``None`` where nothing was written.
+    Return what the model was shown of the working memory that it may change, as *messages* tell it; ``None`` where nothing
+    was written.
 
-    Raises ``LookupError`` where it was shown no working memory.
+    Raises ``LookupError`` where it was shown none.
     """
     for message in messages:
-        found = _DATA.search(message.text) if message.text.startswith(_OWN) else None
+        text = message.text
+        found = _DATA.search(text) if text.startswith(_OWN) and f"\n{_TEMPLATE}\n" in text else None
         if found is not None:
             return None if found[1] == _NOTHING else _QUOTING.unquoted(found[1])
-    raise LookupError("the model was shown no working memory")
+    raise LookupError("the model was shown no working memory that it may change")
