@@ -12,7 +12,7 @@ from tests.processors.samples import TEXTS
 
 from procession.messages.text.normalise import SAFE, Folder, Normaliser, Profile, fold, is_emoji, normalise
 from procession.messages.text.offsets import Offsets
-from procession.messages.text.segments import IDENTITY, begins_segment, last_segment, segments
+from procession.messages.text.segments import IDENTITY, begins_segment, last_segment, nfkc, segments
 
 EVERY_TEXT = TEXTS | st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
 
@@ -178,3 +178,27 @@ def test_a_held_joiner_is_decided_by_what_follows() -> None:
     two = Normaliser()
     assert two.feed("👩\u200d") + two.feed("💻") + two.finish() == "👩\u200d💻"
     assert is_emoji("👩")
+
+
+MARKS = st.text(
+    "e\u0301\u0316\u0323\u0338\u0345\u0344\u05b0\u3099\u1100\u1161\u11a8\uac00\u1e69\u09c7\u09be",
+    min_size=31,
+    max_size=80,
+)
+
+
+@given(MARKS)
+def test_many_marks_are_normalised_as_few_are(text: str) -> None:
+    """However many marks follow a letter, and in whatever order, what is made of them is what Unicode says."""
+    assert nfkc(text) == unicodedata.normalize("NFKC", text)
+
+
+@pytest.mark.parametrize("marks", ["\u0301", "\u0301\u0316", "\u1161"])
+def test_a_letter_with_very_many_marks_costs_no_more_than_another(marks: str) -> None:
+    """Nor does it where they come one by one: nobody can hold up whoever shares the process with a text of marks alone."""
+    text = "e" + marks * 60_000
+    whole = normalise(text).text
+    one, folder, offsets = Normaliser(), Folder(), Offsets()
+    assert "".join([*map(one.feed, text), one.finish()]) == whole
+    seen = [folder.feed(character, offsets) for character in text]
+    assert "".join([*seen, folder.feed("", offsets, final=True)]) == fold(text).text

@@ -15,7 +15,7 @@ from typing import Literal
 
 from procession.messages.text.leaving_out import JOINER, LeavingOut, is_emoji
 from procession.messages.text.offsets import Offsets
-from procession.messages.text.segments import all_begin_segments, last_segment, segments
+from procession.messages.text.segments import WholeSegments, all_begin_segments, nfkc, segments
 from procession.messages.value import Value
 
 __all__ = [
@@ -93,10 +93,10 @@ class Folder:
     ``fold`` for a text that comes in pieces.  The last segment waits for the next piece.
     """
 
-    __slots__ = ("_rest", "at")
+    __slots__ = ("_parts", "at")
 
     def __init__(self) -> None:
-        self._rest: str = ""
+        self._parts = WholeSegments()
         self.at = 0
         """Where in the text the part begins that is not in the view yet."""
 
@@ -104,13 +104,9 @@ class Folder:
         """
         Take the next piece, add to *offsets* and return what is added to the view.
         """
-        if self._rest:
-            text = self._rest + text
-        cut = len(text) if final else last_segment(text)
-        self._rest = text[cut:]
-        text = text[:cut]
+        text = self._parts.feed(text, final=final)
         at = self.at
-        self.at = at + cut
+        self.at = at + len(text)
         if text.isascii() and not _ASCII_CONTROLS.search(text):
             offsets.plain(len(text), at)
             return text
@@ -132,7 +128,7 @@ class Folder:
 
 
 def _fold_segment(segment: str) -> str:
-    return "".join(_FOLDS[character] for character in unicodedata.normalize("NFKC", segment))
+    return "".join(_FOLDS[character] for character in nfkc(segment))
 
 
 def fold(text: str) -> Normalised:
@@ -205,7 +201,7 @@ class Normaliser:
             astral=profile.strip_control and not profile.preserve_emojis,
             tracks=offsets is not None,
         )
-        self._rest = ""
+        self._parts = WholeSegments()
         self._places: list[int] = []
         """Where the characters in hand stand in the text; empty where nobody asks for the way back."""
         self._out: list[str] = []
@@ -231,12 +227,10 @@ class Normaliser:
         return out
 
     def _feed(self, text: str, *, final: bool) -> str:
-        text = self._rest + self._remaining.feed(text, final=final)
+        text = self._parts.feed(self._remaining.feed(text, final=final), final=final)
         self._places += self._remaining.places
-        cut = len(text) if final else last_segment(text)
-        self._rest = text[cut:]
-        out = self._take(text[:cut])
-        del self._places[:cut]
+        out = self._take(text)
+        del self._places[: len(text)]
         return out
 
     def _take(self, text: str) -> str:
@@ -253,7 +247,7 @@ class Normaliser:
                     self._offsets.made_of(1, *self._stretch(start, end))
             else:
                 first, last = self._stretch(start, end)
-                for character in unicodedata.normalize("NFKC", text[start:end]):
+                for character in nfkc(text[start:end]):
                     self._character(character, first, last)
         return "".join(self._out)
 

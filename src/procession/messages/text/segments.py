@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["IDENTITY", "all_begin_segments", "begins_segment", "last_segment", "segments"]
+__all__ = ["IDENTITY", "WholeSegments", "all_begin_segments", "begins_segment", "last_segment", "nfkc", "segments"]
 
 _LETTERS = (
     "\u00c0-\u00ff"  # Latin with diacritics
@@ -37,6 +37,10 @@ _COMPOSING_STARTERS = re.compile(
     "\U000113b8\U000113bb\U000113c2\U000113c5\U000113c7-\U000113c9\U0001611e-\U0001611f\U00016129\U00016d67]"
 )
 """Characters that compose with the one before although they are no combining marks."""
+
+
+_LONG = 30
+"""Characters of a segment, from which on its marks are sorted here: more than these no language writes."""
 
 
 class _Begins(dict[str, bool]):
@@ -106,3 +110,64 @@ def segments(text: str) -> Iterator[tuple[int, int, bool]]:
             end += 1
         yield at, end, False
         at = end
+
+
+class WholeSegments:
+    """
+    Hands a text that comes in pieces on in whole segments: the last one waits for more, however long it becomes.
+
+    >>> parts = WholeSegments()
+    >>> [parts.feed("cafe"), parts.feed("\u0301"), parts.feed("!"), parts.feed("", final=True)]
+    ['caf', '', 'é', '!']
+    """
+
+    __slots__ = ("_marks", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = ""
+        """The last segment."""
+        self._marks: list[str] = []
+        """What came to it since, in pieces: each is joined once."""
+
+    def feed(self, text: str, *, final: bool = False) -> str:
+        """
+        Take the next piece and return what is whole by now: all where it is the *final* one.
+        """
+        cut = len(text)
+        if not final:
+            if not text:
+                return ""
+            cut = last_segment(text)
+            if cut == 0 and not begins_segment(text[0]):
+                self._marks.append(text)
+                return ""
+        rest, self._rest = self._rest, text[cut:]
+        if self._marks:
+            rest = "".join([rest, *self._marks])
+            self._marks.clear()
+        return rest + text[:cut]
+
+
+def nfkc(segment: str) -> str:
+    """
+    Return the ``NFKC`` of a segment.  Python sorts its marks in a time that grows with the square of their number.
+
+    >>> nfkc("e" + "\u0301\u0316" * 3) == unicodedata.normalize("NFKC", "e" + "\u0301\u0316" * 3)
+    True
+    """
+    if len(segment) > _LONG:
+        apart = "".join([unicodedata.normalize("NFKD", character) for character in segment])
+        segment = "".join(_sorted_marks(apart))
+    return unicodedata.normalize("NFKC", segment)
+
+
+def _sorted_marks(apart: str) -> Iterator[str]:
+    marks: list[str] = []
+    for character in apart:
+        if unicodedata.combining(character):
+            marks.append(character)
+            continue
+        yield from sorted(marks, key=unicodedata.combining)
+        marks.clear()
+        yield character
+    yield from sorted(marks, key=unicodedata.combining)
