@@ -156,6 +156,26 @@ async def test_an_embedder_that_does_not_know_its_length_yet() -> None:
     assert [hit.message.text for hit in await memory.search("dog", resource="ada", top_k=1)] == ["my dog"]
 
 
+async def test_an_index_that_somebody_else_begins_meanwhile() -> None:
+    """A turn for which no index was known yet is found, though another process began that index before it was saved."""
+    first, second = Unsure(), Unsure()
+    second.error = None
+
+    class Meanwhile(InMemoryStore):
+        async def save(self, *given: Any, **options: Any) -> None:
+            await Memory(self, semantic_recall=True, embedder=second).drain()
+            await super().save(*given, **options)
+
+    store = Meanwhile()
+    memory = Memory(store, semantic_recall=True, embedder=first)
+    await friend(memory).generate("my dog", **IDS)
+    assert list(await store.indexes()) == [INDEX]
+    assert await store.waiting(INDEX) == 0
+    first.error = None
+    await memory.drain()
+    assert [hit.message.text for hit in await memory.search("dog", resource="ada", top_k=1)] == ["my dog"]
+
+
 async def test_an_embedder_that_never_tells_its_length() -> None:
     """An embedder that does not say how long its vectors are is told so, and names no index."""
 
@@ -193,6 +213,21 @@ async def test_what_is_kept_of_a_stopped_turn_is_embedded(policy: Any) -> None:
     agent = friend(memory, "the secret dog", output_processors=[at("process_output_result", stop)])
     await agent.generate("my cat", **IDS)
     assert words.texts == (["my cat"] if policy == "none" else ["my cat", "my cat"])
+
+
+async def test_what_is_kept_of_a_stopped_turn_is_embedded_once_that_works() -> None:
+    """A turn of which the input is kept is noted also where nothing could be recalled, as the embedder is down."""
+    failing = Failing()
+    store = InMemoryStore()
+    memory = Memory(store, semantic_recall=True, embedder=failing, persist_on_tripwire="input")
+
+    def stop(ctx: Any) -> None:
+        ctx.abort("no")
+
+    await friend(memory, input_processors=[at("process_input", stop)]).generate("my cat", **IDS)
+    failing.error = None
+    await memory.drain()
+    assert [hit.message.text for hit in await memory.search("cat", resource="ada")] == ["my cat"]
 
 
 async def test_a_turn_that_waits_for_an_answer_is_embedded() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import anyio
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.processors.recall_kit import IDS, WORDS, Words, friend, said, sent
+from tests.processors.recall_kit import IDS, LONG_AGO, START, WORDS, Words, friend, remembering, said, sent
 
+from procession.messages.message import Message
 from procession.processors.memory.memory import Memory
 from procession.storage.memory import InMemoryStore
 
@@ -49,3 +51,12 @@ def test_what_is_sent_is_the_thread_with_gaps(
             assert any(at - after <= hit <= at + before for hit in alike)
 
     anyio.run(main)
+
+
+async def test_what_is_said_now_stands_behind_what_is_recalled() -> None:
+    """A client whose clock is years late asks its question last, also where no history is recalled."""
+    agent = friend(await remembering(InMemoryStore(), *LONG_AGO))
+    late = Message("user", "dog now?", created_at=START - timedelta(days=1000))
+    await agent.generate([late], **IDS)
+    assert sent(agent)[-1] == "dog now?"
+    assert "a dog" in sent(agent)

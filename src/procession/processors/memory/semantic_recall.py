@@ -17,6 +17,7 @@ from procession.models.embedder import Embedder
 from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.memory.embedded_text import text_to_embed
 from procession.processors.memory.indexer import Indexer
+from procession.processors.memory.message_history import put_behind
 from procession.processors.memory.recall_hit import RecallHit
 from procession.processors.memory.recall_settings import RecallGiven, RecallSettings, recall_settings
 from procession.processors.memory.turn_mark import turn_notes
@@ -103,6 +104,8 @@ class SemanticRecall(Processor):
         self._indexer = Indexer(self._queue, self.vector, self.embedder, timeout=self.timeout, lease=2 * self.timeout)
         self._known: set[str] = set()
         """The indexes that the store has noted something for."""
+        self._unnoted = False
+        """Whether a turn may have been saved that is noted for no index, as none was known that it could be noted for."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -129,6 +132,8 @@ class SemanticRecall(Processor):
         use = use_of(ctx.scope)
         if use is None:
             return
+        if self._name is not None:  # first: what is kept of the turn is embedded, whatever becomes of the rest here
+            await self._note(ctx.scope, use)
         settings = recall_settings(use.override("semantic_recall", True), self.settings)
         text = _asked(ctx.message_list) if settings is not None else ""
         if settings is not None and text:
@@ -165,7 +170,10 @@ class SemanticRecall(Processor):
         )
         own = [one for one in passages if one.thread.id == use.thread_id]
         for passage in own:
-            ctx.message_list.add([message for message in passage.messages if message.role != "system"], "memory")
+            recalled = [message for message in passage.messages if message.role != "system"]
+            if recalled:
+                ctx.message_list.add(recalled, "memory")
+                put_behind(ctx.message_list, recalled)
         told = remembered_text(one for one in passages if one.thread.id != use.thread_id)
         if told is not None:
             ctx.message_list.add_system(told, MEMORY_TAG)
@@ -262,6 +270,8 @@ class SemanticRecall(Processor):
             scope.resources[key] = True
             notes.indexes.update(names)
             notes.then.append(partial(self._wake, scope))
+        else:
+            self._unnoted = True
 
     def _wake(self, scope: RequestScope) -> None:
         self._indexer.behind += 1
@@ -306,8 +316,9 @@ class SemanticRecall(Processor):
         """
         name = await self._named()
         if name not in self._known:
-            if name not in await self._queue.indexes():
+            if self._unnoted or name not in await self._queue.indexes():  # somebody may have begun it meanwhile
                 await self._queue.note_all(name)
+                self._unnoted = False
             self._known.add(name)
         return name
 
