@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.storage.vector_stores import KINDS, Oracle, item, made
+from tests.storage.vector_stores import KINDS, Oracle, ids, item, made
 
 from procession.storage.threads import MessageRef
-from procession.storage.vectors import Facts, VectorItem, VectorStore
+from procession.storage.vector_rows import RowsView, SearchFor
+from procession.storage.vectors import Facts, VectorHit, VectorItem, VectorStore
 
 INDEXES = st.sampled_from(["i", "j"])
 THREADS = st.sampled_from(["t1", "t2", "t3"])
@@ -129,3 +131,25 @@ def examples(
             for _ in range(count)
         ]
         hold()
+
+
+@pytest.mark.parametrize("kind", ["memory", "memory-plain", "sqlite"])
+async def test_the_event_loop_compares_no_more_than_it_can_at_once(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What takes NumPy no time is compared on the event loop; where it is missing, or a file is read, that is done beside it."""
+    threads: list[int] = []
+    search = RowsView.search
+
+    def noted(view: RowsView, sought: SearchFor) -> list[VectorHit]:
+        threads.append(threading.get_ident())
+        return search(view, sought)
+
+    monkeypatch.setattr(RowsView, "search", noted)
+    async with made(kind, tmp_path, monkeypatch, lambda name: name) as store:
+        await store.put_vectors("i", [item(f"m{at}", [1.0] * 383 + [float(at)]) for at in range(200)])
+        hits = await store.search("i", [0.0] * 383 + [1.0], top_k=1, resource_id="ada")
+        few = await store.search("i", [1.0] * 384, top_k=1, resource_id="ada", thread_id="other")
+    assert ids(hits) == ["m199"]
+    assert few == []
+    assert (threads[0] == threading.get_ident()) is (kind == "memory")

@@ -8,16 +8,13 @@ from collections.abc import Collection, Sequence
 
 import anyio.to_thread
 
-from procession.storage.nearest import FLOAT_BYTES
+from procession.storage.nearest import FLOAT_BYTES, at_once
 from procession.storage.threads import MessageRef
 from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
 from procession.storage.vector_rows import RowsView, SearchFor, VectorRows, best_of, facts_text
 from procession.storage.vectors import Facts, VectorHit, VectorItem
 
 __all__ = ["InMemoryVectors"]
-
-_ON_THE_LOOP = 1_000_000
-"""Numbers that are compared on the event loop, in less than a millisecond with NumPy; where there are more, in a thread."""
 
 
 class _Index:
@@ -92,8 +89,8 @@ class InMemoryVectors:
         if kept is None:
             return []
         check_lengths(index, sought.length, kept.length)
-        views = [rows.view() for owner, rows in kept.rows.items() if resource_id in (None, owner)]
-        if sum(map(len, views)) * kept.length > _ON_THE_LOOP:
+        views = [rows.view() for owner, rows in list(kept.rows.items()) if resource_id in (None, owner)]
+        if sum(map(len, views)) * kept.length > at_once():
             return await anyio.to_thread.run_sync(_search, views, sought)
         return _search(views, sought)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["FLOAT_BYTES", "Matrix", "floats_of", "matrix", "rows_with", "unit"]
+__all__ = ["FLOAT_BYTES", "Matrix", "at_once", "floats_of", "matrix", "rows_with", "unit"]
 
 FLOAT_BYTES = 4
 """Bytes for each number of a vector."""
@@ -102,6 +102,13 @@ def numpy() -> ModuleType | None:
     except ImportError:
         return None
     return found if hasattr(found, "vecdot") else None
+
+
+def at_once() -> int:
+    """
+    Return how many numbers are compared on the event loop, in a millisecond or two; where there are more, in a thread.
+    """
+    return 1_000_000 if numpy() is not None else 40_000
 
 
 def rows_with(columns: Sequence[tuple[array[int], Sequence[bool]]]) -> Sequence[int]:
