@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 from tests.agents.kit import at
 from tests.agents.suspending import doing
 from tests.processors.recall_kit import (
@@ -71,6 +72,39 @@ async def test_in_an_open_runtime_it_holds_up_no_answer() -> None:
         await held.at_work.wait()
         held.may.set()
     assert await store.waiting(INDEX) == 0
+
+
+async def test_in_an_open_runtime_a_failing_embedder_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be embedded is, once the embedder works again, without another turn."""
+    monkeypatch.setattr("procession.processors.memory.index_turn._FIRST_PAUSE", 0.001)
+    worked, store = anyio.Event(), InMemoryStore()
+
+    class Recovering(Failing):
+        async def embed(self, texts: Any) -> Any:
+            if self.calls == 5:
+                self.error = None
+                worked.set()
+            return await super().embed(texts)
+
+    async with Runtime() as runtime:
+        agent = friend(Memory(store, semantic_recall=True, embedder=Recovering()), runtime=runtime)
+        await agent.generate("my cat", **IDS)
+        await worked.wait()
+    assert await store.waiting(INDEX) == 0
+
+
+async def test_a_runtime_closes_though_an_embedder_fails() -> None:
+    """Nobody waits for the end of the pause of an embedder that is down, and what waits stays in the store."""
+    store = InMemoryStore()
+    with capture_logs() as logs:
+        async with Runtime() as runtime:
+            agent = friend(Memory(store, semantic_recall=True, embedder=Failing()), runtime=runtime)
+            for number in range(3):
+                await agent.generate("my cat", thread=f"t{number}", resource="ada")
+            turn_of(store, INDEX).rests_until += 3600
+            await anyio.wait_all_tasks_blocked()
+    assert await store.waiting(INDEX) == 6
+    assert "runtime closed before its background was done" not in [entry["event"] for entry in logs]
 
 
 async def test_whoever_saves_too_fast_waits() -> None:

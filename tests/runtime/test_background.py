@@ -228,3 +228,23 @@ async def test_what_a_runtime_refuses() -> None:
     for options in wrong:
         with pytest.raises(DefinitionError, match=next(iter(options))):
             Runtime(**options)
+
+
+async def test_a_rest_is_over_when_the_runtime_closes() -> None:
+    """Background work that waits before it tries again is told at once that there is no again, and ends by itself."""
+    told: list[bool] = []
+
+    @processor(hook="process_input")
+    def leave(ctx: Any) -> None:
+        async def try_on() -> None:
+            told.append(await ctx.scope.background.rest(0))
+            told.append(await ctx.scope.background.rest(3600))
+            told.append(await ctx.scope.background.rest(3600))
+
+        ctx.background(try_on)
+
+    async with Runtime(drain=3600) as runtime:
+        agent = Agent("a", model=FakeModel(["answer"]), input_processors=[leave], runtime=runtime)
+        await agent.generate("Hi")
+        await anyio.wait_all_tasks_blocked()
+    assert told == [True, False, False]

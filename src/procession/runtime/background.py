@@ -27,11 +27,12 @@ class BackgroundGroup:
     The background work of one runtime, at most *limit* pieces at once, within the event loop that it was made in.
     """
 
-    __slots__ = ("_left", "_loop", "_tasks", "closed", "limit")
+    __slots__ = ("_closing", "_left", "_loop", "_tasks", "closed", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.closed = False
+        self._closing = anyio.Event()
         self._loop = running_loop()
         self._tasks: dict[object, OwnTask] = {}
         self._left: dict[Leftover, str] = {}
@@ -55,6 +56,14 @@ class BackgroundGroup:
         finally:
             self._tasks.pop(key, None)
 
+    async def rest(self, seconds: float) -> bool:
+        """
+        Wait so long, such as before something is tried again; ``False``, at once, where the runtime closes meanwhile.
+        """
+        with anyio.move_on_after(seconds):
+            await self._closing.wait()
+        return not self._closing.is_set()
+
     def adopt(self, name: str, work: Leftover) -> None:
         """
         Look after *work*, which ignored its cancellation.
@@ -67,6 +76,7 @@ class BackgroundGroup:
         """
         Wait *drain* seconds for what goes on, then cancel it and wait *grace* seconds more; what is left is reported.
         """
+        self._closing.set()
         try:
             with anyio.move_on_after(drain):
                 await self._over()

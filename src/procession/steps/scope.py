@@ -98,6 +98,12 @@ class Background(Protocol):
         """
         ...
 
+    async def rest(self, seconds: float) -> bool:
+        """
+        Wait so long, such as before something is tried again; ``False``, at once, where the runtime closes meanwhile.
+        """
+        ...
+
     def adopt(self, name: str, work: Leftover) -> None:
         """
         Look after *work*, which ignored its cancellation.

@@ -33,7 +33,7 @@ class IndexTurn:
     go, until one message fails by itself: that one is tried behind all others from then on.
     """
 
-    __slots__ = ("_suspects", "lock", "others", "pause", "rests_until", "size", "worked")
+    __slots__ = ("_suspects", "lock", "others", "pause", "rests_until", "retrying", "size", "worked")
 
     def __init__(self) -> None:
         self.lock = anyio.Lock()
@@ -41,6 +41,8 @@ class IndexTurn:
         """How many wait."""
         self.pause = 0.0
         self.rests_until = 0.0
+        self.retrying = False
+        """Whether somebody waits for the end of the pause, to try again."""
         self.size = BATCH
         """How many messages are embedded in one go."""
         self.worked = False

@@ -8,7 +8,7 @@ its own, and what a dead one has taken is taken again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import anyio
@@ -84,6 +84,22 @@ class Indexer:
                         log_embedding("messages are embedded again", index)
                     turn.pause = 0.0
                     self.behind = 0
+
+    async def keep_trying(self, index: str, rest: Callable[[float], Awaitable[bool]]) -> None:
+        """
+        Embed all that waits for *index*; where that fails, try again after each pause until it works, or *rest*, which waits
+        so many seconds, says that it is over.
+        """
+        await self.work(index, patient=False)
+        turn = turn_of(self._queue, index)
+        if not turn.pause or turn.retrying:
+            return
+        turn.retrying = True
+        try:
+            while turn.pause and await rest(max(turn.rests_until - self._clock(), 0)):
+                await self.work(index)
+        finally:
+            turn.retrying = False
 
     async def drain(self, index: str) -> None:
         """

@@ -278,8 +278,8 @@ class SemanticRecall(Processor):
         name = self._name
         if name is None:
             return
-        behind = partial(self._indexer.work, name, patient=False)
-        if scope.background is None or not scope.background.start(behind):
+        background = scope.background
+        if background is None or not background.start(self._indexer.keep_trying, name, background.rest):
             later(scope, self._embed, name)
 
     async def _embed(self, name: str) -> None:
