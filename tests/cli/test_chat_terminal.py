@@ -162,3 +162,19 @@ def test_a_pasted_message_is_one(bot: Path, tmp_path: Path) -> None:
         chat.until("> ")
         chat.type("\x1b[200~first line\nsecond line\x1b[201~\n")
         chat.until("first line\r\nsecond line\r\n\x1b[2m10 tokens in")
+
+
+def test_where_what_is_said_is_kept_is_told(bot: Path, tmp_path: Path) -> None:
+    """A chat with an agent that has a memory leaves a file behind, and says so at the start; any other leaves none."""
+    with_memory = tmp_path / "with_memory.py"
+    with_memory.write_text(
+        "from procession import Agent, Memory\n"
+        "from procession.testing.fake_model import FakeModel\n"
+        'agent = Agent("friend", model=FakeModel("Hello."), memory=Memory("kept.db"))\n'
+    )
+    with terminal(["chat", with_memory], cwd=tmp_path) as chat:
+        chat.until("> ")
+    assert "what is said is kept: SQLiteStore at kept.db, resource 'chat'" in STYLES.sub("", chat.text)
+    with terminal(["chat", bot], cwd=tmp_path) as chat:
+        chat.until("> ")
+    assert "kept" not in chat.text

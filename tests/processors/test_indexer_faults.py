@@ -38,7 +38,7 @@ async def test_a_failing_embedder_loses_nothing() -> None:
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
     assert await found(store, "cat") == ["u1"]
     assert [(entry["event"], entry.get("error")) for entry in logs] == [
-        ("messages could not be embedded, and are tried again", "ModelError"), ("messages are embedded again", None)
+        ("messages could not be embedded, and are tried again; drain() raises why", "ModelError"), ("messages are embedded again", None)
     ]  # fmt: skip
     assert "secret" not in str(logs)
 

@@ -41,7 +41,7 @@ def test_every_name_of_the_scheme_is_taken(scheme: str) -> None:
 @pytest.mark.parametrize("url", ["mysql://ada:swordfish@host/shop", "postgresql+asyncpg://host/shop", "swordfish", ""])
 def test_an_url_that_is_none_is_refused(url: str) -> None:
     """It is refused where the store is made, without being quoted."""
-    with pytest.raises(DefinitionError, match="none of Postgres") as raised:
+    with pytest.raises(DefinitionError, match="the url of a store in Postgres") as raised:
         PostgresStore(url)
     assert "swordfish" not in str(raised.value)
 

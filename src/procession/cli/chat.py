@@ -65,6 +65,8 @@ def chat(job: ChatJob, out: Console, notes: Console) -> int:
             with suppress(ImportError):
                 import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]  (keys that edit the line, and those that bring back earlier ones)
             screen.note(f"{partner.name}: /help says what there is, Ctrl-D leaves")
+            if partner.kept is not None:
+                screen.note(f"what is said is kept: {partner.kept}")
             screen.gap()
         while (line := talk.read()) is not None:
             if line.strip() and talk.take(line.strip()):

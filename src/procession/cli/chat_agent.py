@@ -16,6 +16,7 @@ from procession.errors import InputError
 from procession.ids import new_id
 from procession.messages.value import Value
 from procession.processors.chain import ProcessorList, owners, processor_steps
+from procession.processors.memory.kept_where import place_of
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
 from procession.steps.abort import AbortSignal
@@ -63,6 +64,14 @@ class Partner:
         """
         model = getattr(self._options.get("model", self.agent.model), "id", None)
         return f"{self.agent.id} ({model})" if model and model != self.agent.id else self.agent.id
+
+    @property
+    def kept(self) -> str | None:
+        """
+        Where the agent's own memory keeps what is said, for people; ``None`` where the chat forgets it.
+        """
+        memory = self.agent.memory
+        return f"{place_of(memory.storage)}, resource {_RESOURCE!r}" if memory is not None else None
 
     def options(self, stop: AbortSignal) -> SharedOptions:
         """

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from procession.errors import ProcessorDefinitionError
 
-__all__ = ["a_detector", "listed", "on_error_of", "one_of", "seconds", "share", "some_of", "whole_number"]
+__all__ = ["a_detector", "a_flag", "listed", "on_error_of", "one_of", "seconds", "share", "some_of", "whole_number"]
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[str]) -> Any:
@@ -40,6 +40,16 @@ def listed(name: str, option: str, values: Any) -> tuple[Any, ...]:
         return tuple(values)
     except TypeError:
         raise ProcessorDefinitionError(f"{name} has {option}={values!r}", hint="give a list") from None
+
+
+def a_flag(name: str, option: str, value: Any) -> bool:
+    """
+    Return *value*, the *option* of the class *name*, if it is a truth value; raises ``ProcessorDefinitionError`` if not:
+    the text ``"no"`` would count as true.
+    """
+    if isinstance(value, bool):
+        return value
+    raise ProcessorDefinitionError(f"{name} has {option}={value!r}", hint="give True or False")
 
 
 def a_detector(name: str, value: Any) -> Any:

@@ -71,7 +71,7 @@ def open_store(url: str | os.PathLike[str] | None = None, *, records: Records | 
     if kind not in ("", "sqlite"):  # a url may hold a password: only its beginning is quoted
         raise InputError(f"{where} is of the unknown kind {scheme!r}", hint=_FORMS)
     path = url if not kind else url[len(_FILE) :] if url.startswith(_FILE) else ""
-    if not path or path in _WORDS or "\0" in path or (kind and "?" in path):
+    if not path.strip() or path in _WORDS or "\0" in path or (kind and "?" in path):
         raise InputError(f"{where} is {url!r}, which names no file", hint=_FORMS)
     from procession.storage.sqlite.store import SQLiteStore
 

@@ -4,6 +4,8 @@ Pages: how much of what is kept is asked for, and where the next page begins.
 
 from __future__ import annotations
 
+from typing import Any
+
 from procession.errors import InputError
 
 __all__ = ["counted", "cursor_of", "read_cursor"]
@@ -12,11 +14,15 @@ _LONGEST = 18
 """Digits of the largest number that a cursor may be: every store has room for it."""
 
 
-def counted(name: str, value: int | None, *, least: int = 0) -> None:
+def counted(name: str, value: Any, *, least: int = 0) -> None:
     """
-    Raise ``InputError`` where the number called *name* is below *least*.
+    Raise ``InputError`` where the number called *name* is none, or below *least*.
     """
-    if value is not None and value < least:
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}", hint=f"give a whole number of at least {least}")
+    if value < least:
         raise InputError(f"{name} is {value}", hint=f"give at least {least}")
 
 

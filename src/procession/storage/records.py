@@ -99,7 +99,13 @@ class Records:
 
         Raises ``DefinitionError`` where it has no keys in it.
         """
-        return cls(key=os.environ.get(KEY_VARIABLE) or None, sink=sink, limit=limit, refuse_plain=refuse_plain)
+        key = os.environ.get(KEY_VARIABLE)
+        if key is not None and not key.strip():  # a command that was to make one has failed, or a secret is not there
+            raise DefinitionError(
+                f"{KEY_VARIABLE} is set and empty, and nothing would be encrypted",
+                hint="give it a key, made with `procession db key`, or unset it",
+            )
+        return cls(key=key, sink=sink, limit=limit, refuse_plain=refuse_plain)
 
     @property
     def is_plain(self) -> bool:

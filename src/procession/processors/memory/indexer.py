@@ -77,7 +77,9 @@ class Indexer:
                     await self._all(index, turn)
                 except Exception as error:  # the store's, the embedder's, or what their code did wrong
                     if not turn.pause:
-                        log_embedding("messages could not be embedded, and are tried again", index, error)
+                        log_embedding(
+                            "messages could not be embedded, and are tried again; drain() raises why", index, error
+                        )
                     turn.rest(self._clock())
                 else:
                     if turn.pause:

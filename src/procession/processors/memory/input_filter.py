@@ -15,7 +15,7 @@ from procession.processors.contexts import InputContext
 from procession.processors.memory.kept_where import reading
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.use import MemoryUse, use_of
-from procession.processors.options import one_of
+from procession.processors.options import a_flag, one_of
 from procession.processors.processor import Processor
 from procession.storage.threads import MessageRef, ThreadStore
 
@@ -50,7 +50,7 @@ class MemoryInputFilter(Processor):
     ) -> None:
         super().__init__(id=id)
         self.storage = storage
-        self.dedupe_resent = dedupe_resent
+        self.dedupe_resent = a_flag("MemoryInputFilter", "dedupe_resent", dedupe_resent)
         """Whether messages that come with new ids are compared by what they say."""
         self.on_error = one_of("MemoryInputFilter", "on_error", on_error, ("stop", "skip"))
 

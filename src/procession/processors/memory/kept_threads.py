@@ -11,8 +11,10 @@ from typing import Any, Self
 from procession.messages.message import Message
 from procession.processors.memory.deleting import Deleted, deleted_from
 from procession.processors.memory.outbox import log_unsaved, outbox_of
+from procession.processors.memory.use import checked_facts
 from procession.processors.processor import Processor
 from procession.storage.base import UNCHANGED, Unchanged
+from procession.storage.pages import counted
 from procession.storage.threads import Thread, ThreadPage, ThreadStore
 
 __all__ = ["KeptThreads"]
@@ -46,7 +48,9 @@ class KeptThreads:
         Return what was said in a thread, oldest first, for people to read; with *last* only the newest messages.
 
         Signals are notes to the model, which the model is shown again: they are left out unless *signals* (D38).
+        Raises ``InputError`` for a *last* that is no count.
         """
+        counted("last", last)
         if last is None or signals:
             found = await self.storage.messages(thread, resource_id=resource, last=last)
             return found if signals else _without_signals(found)
@@ -81,7 +85,14 @@ class KeptThreads:
     ) -> Thread | None:
         """
         Give a thread another title, or other metadata in place of what it had; ``None`` where there is no such thread.
+
+        Raises ``InputError`` for a title that is no text, and for metadata that cannot be kept.
         """
+        checked_facts(
+            thread,
+            None if isinstance(title, Unchanged) else title,
+            None if isinstance(metadata, Unchanged) else metadata,
+        )
         return await self.storage.update_thread(thread, resource, title=title, metadata=metadata)
 
     async def flush(self) -> int:

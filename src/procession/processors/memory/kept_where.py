@@ -9,12 +9,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias, cast
 
-from procession.errors import DefinitionError, InputError, MessageError, UnreadableThread
+from procession.errors import DefinitionError, InputError, MessageError, StoreError, UnreadableThread
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.open_store import open_store
 from procession.storage.threads import ThreadStore
 
-__all__ = ["Storage", "place_of", "reading", "storage_of"]
+__all__ = ["Storage", "place_of", "reading", "storage_of", "unreadable"]
 
 Storage: TypeAlias = "ThreadStore | str | os.PathLike[str] | None"
 """A store, a url or a path, or ``None`` for the one that the environment names."""
@@ -49,10 +49,21 @@ def reading(storage: ThreadStore) -> Generator[None, None, None]:
     except (DefinitionError, InputError, MessageError):
         raise
     except Exception as error:
-        raise UnreadableThread(
-            f"{type(storage).__name__} could not give back the thread: {type(error).__name__}",
-            hint='is the store there?  on_error="skip" answers without what was said before',
-        ) from error
+        raise unreadable(storage, "the thread", error) from error
+
+
+def unreadable(storage: object, what: str, error: Exception) -> UnreadableThread:
+    """
+    Return what to raise where *storage* could not give back *what*.
+
+    A ``StoreError`` is quoted, with its hint: it says what is wrong and where, and nothing that was said.  Of any other
+    error only the kind is told.
+    """
+    reason, hint = (error.message, error.hint) if isinstance(error, StoreError) else (type(error).__name__, None)
+    return UnreadableThread(
+        f"{type(storage).__name__} could not give back {what}: {reason}",
+        hint=hint or 'is the store there?  on_error="skip" answers without it',
+    )
 
 
 def place_of(storage: ThreadStore) -> str:

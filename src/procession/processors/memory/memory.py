@@ -26,6 +26,7 @@ from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwir
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
 from procession.processors.memory.working_memory_settings import WorkingMemorySettings
+from procession.processors.options import a_flag
 from procession.processors.processor import Processor
 from procession.storage.vectors import VectorStore
 
@@ -67,15 +68,15 @@ class Memory(KeptThreads):
         last_messages: LastMessages = 10,
         token_counter: Counter | None = None,
         read_only: bool = False,
-        working_memory: bool | Mapping[str, Any] | WorkingMemorySettings = False,
-        generate_title: bool | Mapping[str, Any] | TitleSettings = False,
+        working_memory: bool | Mapping[str, Any] | WorkingMemorySettings | None = False,
+        generate_title: bool | Mapping[str, Any] | TitleSettings | None = False,
         persist_on_tripwire: PersistOnTripwire = "none",
         dedupe_resent: bool = False,
         save_per_step: bool = False,
         on_save_error: OnSaveError = "report",
         on_error: Literal["stop", "skip"] = "stop",
-        observational: Observational = False,
-        semantic_recall: RecallGiven = False,
+        observational: Observational | None = False,
+        semantic_recall: RecallGiven | None = False,
         vector: VectorStore | None = None,
         embedder: Embedder | str | None = None,
     ) -> None:
@@ -89,7 +90,8 @@ class Memory(KeptThreads):
         *embedder*, by default the offline one.  Turns are then saved whatever *last_messages* says.
 
         *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
-        ``WorkingMemorySettings``.  *generate_title* has threads given titles: ``True``, a mapping, or ``TitleSettings``.
+        ``WorkingMemorySettings``.  *generate_title* has threads given titles: ``True``, a mapping, or ``TitleSettings``.  ``None`` switches a feature
+        off as ``False`` does.
 
         Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be, and where something
         that is needed is missing.
@@ -98,7 +100,10 @@ class Memory(KeptThreads):
         self._closes = self.storage is not storage
         self.last_messages = history_limit(last_messages)
         """How much is recalled; ``None`` where nothing is, and nothing saved."""
-        self.read_only = read_only
+        self.read_only = a_flag("Memory", "read_only", read_only)
+        _check_given_for(
+            semantic_recall, self.last_messages, vector=vector, embedder=embedder, token_counter=token_counter
+        )
         self._working = working_memory_of(self.storage, working_memory, on_save_error=on_save_error, on_error=on_error)
         # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         last = self.last_messages
@@ -121,7 +126,7 @@ class Memory(KeptThreads):
             title_of_memory(self.storage, generate_title),
             self._observational,
             None
-            if semantic_recall is False
+            if semantic_recall is False or semantic_recall is None
             else SemanticRecall(self.storage, vector, embedder, settings=semantic_recall),
         )
 
@@ -224,7 +229,7 @@ class Memory(KeptThreads):
         return self._observational
 
     def _observed_by(self, given: Any, on_error: Literal["stop", "skip"]) -> ObservationalMemory | None:
-        if given is False:
+        if given is False or given is None:
             return None
         from procession.processors.memory.observational import ObservationalMemory  # where somebody wants it
 
@@ -294,6 +299,22 @@ class Memory(KeptThreads):
         if isinstance(found, SemanticRecall):
             return found
         raise DefinitionError("the memory has no semantic recall", hint="Memory(..., semantic_recall=True)")
+
+
+def _check_given_for(recall: Any, last: HistoryLimit | None, *, token_counter: Any, **for_recall: Any) -> None:
+    """
+    Raise ``DefinitionError`` for what is given to a feature that is off: whoever gave it takes the feature to be on.
+    """
+    given = [name for name, value in for_recall.items() if value is not None]
+    if given and (recall is False or recall is None):
+        raise DefinitionError(
+            f"Memory has {given[0]}= and no semantic recall that would use it", hint="add semantic_recall=True"
+        )
+    if token_counter is not None and (last is None or last.max_tokens is None):
+        raise DefinitionError(
+            "Memory has token_counter= and no max_tokens that it would count for",
+            hint='add last_messages={"max_tokens": 4000}',
+        )
 
 
 def _by_id(*made: Processor | None) -> dict[str, Processor]:

@@ -16,7 +16,7 @@ from procession.processors.memory.kept_where import reading
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire, TurnMark
 from procession.processors.memory.use import MemoryUse, use_of
-from procession.processors.options import one_of
+from procession.processors.options import a_flag, one_of
 from procession.processors.processor import Processor
 from procession.steps.scope import RequestScope
 from procession.storage.threads import ThreadStore
@@ -69,7 +69,7 @@ class MessageHistory(Processor):
         self.persist_on_tripwire: PersistOnTripwire = one_of(
             _NAME, "persist_on_tripwire", persist_on_tripwire, ("none", "input", "accepted_steps")
         )
-        self.save_per_step = save_per_step
+        self.save_per_step = a_flag(_NAME, "save_per_step", save_per_step)
         self.on_save_error: OnSaveError = one_of(_NAME, "on_save_error", on_save_error, ("report", "raise"))
         self.on_error = one_of(_NAME, "on_error", on_error, ("stop", "skip"))
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from procession.errors import InputError
+from procession.errors import InputError, MessageError
 from procession.messages.value import Value
 from procession.steps.scope import RequestScope
+from procession.storage.message_records import metadata_text
 
-__all__ = ["MemoryUse", "ThreadGiven", "thread_given", "use_of"]
+__all__ = ["MemoryUse", "ThreadGiven", "checked_facts", "thread_given", "use_of"]
 
 
 class MemoryUse(Value, kw_only=True):
@@ -64,14 +65,28 @@ def thread_given(thread: str | Mapping[str, Any] | ThreadGiven) -> ThreadGiven:
     unknown = sorted(str(name) for name in thread if name not in ThreadGiven.__fields__)
     if unknown:
         raise InputError(f"thread has {unknown[0]!r}", hint="it has an id, and perhaps a title and metadata")
-    id, title, metadata = (thread.get(name) for name in ThreadGiven.__fields__)
+    id = thread.get("id")
     if not isinstance(id, str) or not id:
         raise InputError(f"thread has the id {id!r}", hint="give the id of a thread, as a text")
+    title, metadata = checked_facts(id, thread.get("title"), thread.get("metadata"))
+    return ThreadGiven(id=id, title=title, metadata=metadata)
+
+
+def checked_facts(thread_id: str, title: Any, metadata: Any) -> tuple[str | None, Mapping[str, Any] | None]:
+    """
+    Return the *title* and the *metadata* of a thread, if a store can keep them; raises ``InputError`` if not.
+    """
     if title is not None and not isinstance(title, str):
-        raise InputError(f"thread {id!r} has the title {title!r}", hint="give a text")
+        raise InputError(f"thread {thread_id!r} has the title {title!r}", hint="give a text")
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise InputError(f"thread {id!r} has the metadata {metadata!r}", hint="give a mapping")
-    return ThreadGiven(id=id, title=title, metadata=cast("Mapping[str, Any] | None", metadata))
+        raise InputError(f"thread {thread_id!r} has the metadata {metadata!r}", hint="give a mapping")
+    found = cast("Mapping[str, Any] | None", metadata)
+    if found:
+        try:
+            metadata_text(found)
+        except MessageError as error:  # now, and not once the model has answered
+            raise InputError(f"the metadata of thread {thread_id!r}: {error.message}", hint=error.hint) from error
+    return title, found
 
 
 def use_of(scope: RequestScope) -> MemoryUse | None:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from procession.errors import InputError, ProcessorDefinitionError, SchemaError, ToolArgumentsError, UnreadableThread
+from procession.errors import InputError, ProcessorDefinitionError, SchemaError, ToolArgumentsError
 from procession.messages.message_list import MessageList
 from procession.messages.parts import ToolCallPart
 from procession.processors.contexts import InputContext, InputStepContext
 from procession.processors.log import log_once
+from procession.processors.memory.kept_where import unreadable
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, turn_notes
 from procession.processors.memory.use import MemoryUse, use_of
@@ -247,10 +248,7 @@ class WorkingMemory(Processor):
         try:
             note = await self.storage.note(key)
         except Exception as error:
-            raise UnreadableThread(
-                f"{type(store).__name__} could not give back the working memory: {type(error).__name__}",
-                hint='is the store there?  on_error="skip" answers without it',
-            ) from error
+            raise unreadable(store, "the working memory", error) from error
         if note is None or not note.text:
             return None
         self.form.content_of(note.text)

@@ -26,7 +26,10 @@ def read_url(url: str) -> URL:
         made = None
     if made is None or made.drivername not in _SCHEMES:
         raise DefinitionError(
-            "the url of a store in Postgres is none of Postgres", hint="write postgresql://user:password@host/database"
+            "the url of a store in Postgres cannot be read"
+            if made is None
+            else f"the url of a store in Postgres begins with {made.drivername}://",
+            hint="write postgresql://user:password@host:5432/database",
         )
     return made.set(drivername="postgresql+psycopg")
 
