@@ -138,7 +138,9 @@ async def test_without_a_key_the_variable_is_named(monkeypatch: pytest.MonkeyPat
 
 
 @needs_cryptography
-@pytest.mark.parametrize("value", [",", "short", "é" * 44, "A" * 43 + "!", new_key() + ",", new_key() + "x", "-"])
+@pytest.mark.parametrize(
+    "value", ["", " ", ",", "short", "é" * 44, "A" * 43 + "!", new_key() + ",", new_key() + "x", "-"]
+)
 def test_a_key_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """It is refused where it is given, by the name of the variable and how one is made, and is not quoted."""
     monkeypatch.setenv(KEY_VARIABLE, value)

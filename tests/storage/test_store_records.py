@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.storage.conversations import said, texts
 
-from procession.errors import StoreError
+from procession.errors import DefinitionError, StoreError
 from procession.storage.cipher import KEY_VARIABLE, new_key
 from procession.storage.file_sink import FileSink
 from procession.storage.notes import NoteKey
@@ -67,8 +67,14 @@ async def test_the_key_of_the_environment_encrypts(tmp_path: Path, monkeypatch: 
     thread = await store.thread("t", resource_id="ada")
     assert thread is not None and (thread.title, thread.metadata) == ("Tulip title", {"about": "Tulip"})
     await store.aclose()
-    for key in ("", new_key()):
-        monkeypatch.setenv(KEY_VARIABLE, key)
+    monkeypatch.setenv(KEY_VARIABLE, "")  # a secret that did not arrive is not to mean that nothing is encrypted
+    with pytest.raises(DefinitionError, match=KEY_VARIABLE):
+        open_store(path)
+    for key in (None, new_key()):
+        if key is None:
+            monkeypatch.delenv(KEY_VARIABLE)
+        else:
+            monkeypatch.setenv(KEY_VARIABLE, key)
         other = open_store(path)
         for call in (other.messages("t"), other.thread("t"), other.threads("ada"), other.note(KEY)):
             with pytest.raises(StoreError, match=KEY_VARIABLE) as caught:

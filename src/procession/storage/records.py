@@ -97,7 +97,7 @@ class Records:
         """
         Return records with the keys of ``PROCESSION_STORE_KEY``, unencrypted where that is not set.
 
-        Raises ``DefinitionError`` where it has no keys in it.
+        Raises ``DefinitionError`` where it is set and has no keys in it, empty as well: whoever set it wants encryption.
         """
         key = os.environ.get(KEY_VARIABLE)
         if key is not None and not key.strip():  # a command that was to make one has failed, or a secret is not there
