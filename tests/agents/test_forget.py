@@ -11,6 +11,7 @@ import anyio
 import pytest
 from tests.agents.suspending import asker, asking
 from tests.processors.recall_kit import INDEX, Words
+from tests.storage.test_sqlite_store_records import Sink
 
 from procession.agents.agent import Agent
 from procession.agents.forget import Forgotten
@@ -30,6 +31,8 @@ from procession.storage.base import RunKind, RunRow
 from procession.storage.memory import InMemoryCacheStore, InMemoryJournal
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.notes import NoteKey
+from procession.storage.records import Records
+from procession.storage.sealed_journal import SealedJournal
 from procession.storage.sqlite.journal import SQLiteJournal
 from procession.storage.sqlite.store import SQLiteStore
 from procession.storage.threads import MessageRef
@@ -221,6 +224,22 @@ async def test_a_run_that_is_held_is_told_of() -> None:
     assert all(row.cancel_requested for row in held)
     assert await store.write("r40", "me", status="cancelled")
     assert (await agent.forget(resource="ada")).runs == 1
+
+
+async def test_a_sink_that_fails_keeps_no_other_run(tmp_path: Path) -> None:
+    """Runs whose objects cannot be deleted are gone all the same, and so are all others; the error names the objects."""
+    sink = Sink(tmp_path)
+    journal = SealedJournal(InMemoryJournal(), Records(sink=sink, limit=5))
+    agent = Agent("a", model=FakeModel(["Hi"]), runtime=Runtime(journal))
+    for number in range(3):
+        await journal.add(RunRow(run_id=f"r{number}", owner="a", kind="agent", resource_id="ada", data="a long text"))
+    sink.refusals = 2
+    with pytest.raises(NotForgotten, match="still in their sink") as caught:
+        await agent.forget(resource="ada")
+    assert [text.count("attachment:") for text in caught.value.failed] == [1, 1]
+    assert caught.value.deleted == Forgotten(runs=3)
+    assert await journal.runs(resource_id="ada") == []
+    assert await agent.forget(resource="ada") == Forgotten()
 
 
 class Failing(InMemoryStore):

@@ -12,7 +12,7 @@ from procession.agents.caller import Caller
 from procession.agents.forget_files import files_of
 from procession.agents.inner_kinds import AgentExecute, WorkflowExecute
 from procession.agents.turns import LINES
-from procession.errors import RunNotFound
+from procession.errors import RunNotFound, StoreError
 from procession.messages.value import Value
 from procession.processors.chain import is_workflow
 from procession.processors.memory.deleting import Tally, check_owner, delete_kept, stores_of
@@ -83,13 +83,27 @@ async def _delete_runs(store: JournalStore, resource: str, thread: str | None, t
         if not rows:
             return deleted
         for row in rows:
-            if await store.delete(row.run_id):
+            try:
+                is_gone = await store.delete(row.run_id)
+            except StoreError as error:
+                if await _is_there(store, row.run_id):
+                    raise
+                is_gone = True
+                tally.fail("runs", type(store).__name__, error)  # of what it kept elsewhere
+            if is_gone:
                 deleted += 1
-            elif await store.row(row.run_id) is not None:
+            elif await _is_there(store, row.run_id):
                 last = row.run_id
                 asked = await store.request_cancel(row.run_id)
                 will_end = asked and row.kind == "workflow"  # whoever resumes an agent's run is not told
                 tally.left.append(f"run {row.run_id} is held by somebody{', and was asked to end' if will_end else ''}")
+
+
+async def _is_there(store: JournalStore, run_id: str) -> bool:
+    try:
+        return await store.row(run_id) is not None
+    except StoreError:  # it cannot be read
+        return True
 
 
 def _reached(agent: Caller, tally: Tally) -> tuple[list[Caller], list[Any]]:

@@ -56,11 +56,17 @@ class Tally:
         try:
             self.counts[what] = self.count(what) + int(await delete())
         except Exception as error:
-            said = error.message if isinstance(error, ProcessionError) else type(error).__name__  # may be private
-            self.failed.append(f"{what} in {where}: {said}")
-            self._first = self._first or error
+            self.fail(what, where, error)
             return False
         return True
+
+    def fail(self, what: str, where: str, error: Exception) -> None:
+        """
+        Note that something may be left.
+        """
+        said = error.message if isinstance(error, ProcessionError) else type(error).__name__  # may be private
+        self.failed.append(f"{what} in {where}: {said}")
+        self._first = self._first or error
 
     def check(self, deleted: Any) -> None:
         """
