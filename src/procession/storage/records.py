@@ -103,7 +103,7 @@ class Records:
         if key is not None and not key.strip():  # a command that was to make one has failed, or a secret is not there
             raise DefinitionError(
                 f"{KEY_VARIABLE} is set and empty, and nothing would be encrypted",
-                hint="unset it, or give it a key, made with `procession db key` or new_key() of procession.storage.cipher",
+                hint="give it a key, made with `procession db key` or new_key() of procession.storage.cipher, or unset it",
             )
         return cls(key=key, sink=sink, limit=limit, refuse_plain=refuse_plain)
 
