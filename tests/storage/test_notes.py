@@ -28,6 +28,13 @@ async def test_what_is_written_is_there(conversations: Conversations) -> None:
     assert await conversations.note(KEY) == Note("", 3)
 
 
+@pytest.mark.parametrize("text", ["half \ud800", '{"\udfff', "\0", "procession:json:1", "procession:text:\ud800"])
+async def test_a_note_may_be_any_text(conversations: Conversations, text: str) -> None:
+    """Models write what they like, half of a character as well: it is there as it was written."""
+    assert await conversations.put_note(KEY, text, version=0) == Note(text, 1)
+    assert await conversations.note(KEY) == Note(text, 1)
+
+
 @pytest.mark.parametrize("version", [0, 1, 3, 99])
 async def test_who_writes_in_place_of_another_version_is_told(conversations: Conversations, version: int) -> None:
     """Where somebody else wrote meanwhile nothing is written."""

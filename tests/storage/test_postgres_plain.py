@@ -17,6 +17,8 @@ pytest.importorskip("sqlalchemy", reason="pip install 'procession[postgres]'")
 pytest.importorskip("psycopg", reason="pip install 'procession[postgres]'")
 pytest.importorskip("alembic", reason="pip install 'procession[postgres]'")
 
+from procession.storage.open_store import open_store
+from procession.storage.postgres.journal import PostgresJournal
 from procession.storage.postgres.store import PostgresStore
 from procession.storage.postgres.url import place_of, read_url
 
@@ -44,6 +46,32 @@ def test_an_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(DefinitionError, match="the url of a store in Postgres") as raised:
         PostgresStore(url)
     assert "swordfish" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["postgresql://ada:sword@fish@host/shop", "postgresql://a@fish:sword@fish@host/shop"])
+def test_a_password_that_does_not_end_clearly_is_refused(url: str) -> None:
+    """What is behind the first @ would be told as the host: no part of it is, and the error says how to write it."""
+    for make in (PostgresStore, PostgresJournal, open_store):
+        with pytest.raises(DefinitionError, match="%40") as raised:
+            make(url)
+        assert "fish" not in str(raised.value)
+    store = PostgresStore(url.replace("sword@fish", "sword%40fish").replace("a@", "a%40"))
+    assert store.place == "host/shop" and "fish" not in repr(store)
+
+
+@pytest.mark.parametrize("schema", ["x" * 64, "ü" * 32, "a\0", "\ud800", "a%b", "a[b", "a]b", "__[SCHEMA_1]", "a :b"])
+def test_a_schema_that_may_be_anothers_is_refused(schema: str) -> None:
+    """Postgres cuts long names, so that two tenants would share one; other letters no statement can have."""
+    with pytest.raises(DefinitionError, match=r"schema is .*63 bytes"):
+        PostgresStore(NOBODY, schema=schema)
+
+
+async def test_an_option_that_nobody_knows_is_told_of() -> None:
+    """An error says that it is the url, and quotes nothing of it."""
+    async with PostgresStore(f"{NOBODY}?nonsense=tuna") as store:
+        with pytest.raises(StoreError, match="url has an option") as raised:
+            await store.thread("t")
+    assert "tuna" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,20 @@ async def test_a_message_that_cannot_be_read_keeps_no_other_from_being_embedded(
     assert [item.message.text for item in await store.take("i", limit=9, seconds=60)] == ["new"]
 
 
+@pytest.mark.parametrize("schema", ['a"b', "it's", "two words.x", "UPPER", "a\\b", "{x}", "$1", "ü", "x" * 63])
+async def test_a_schema_may_have_any_name(postgres_server: PostgresServer, schema: str) -> None:
+    """Tables are made, written and read in it, vectors aside."""
+    from procession.storage.postgres.store import PostgresStore
+
+    async with PostgresStore(postgres_server.url, schema=schema) as store:
+        assert (await store.table_version()).found is None
+        await store.upgrade()
+        await store.save("t", "ada", [said("Hi")], title="Mine", metadata={"a": 1}, indexes=["i"])
+        assert texts(await store.messages("t", last=1)) == ["Hi"]
+        assert len(await store.take("i", limit=1, seconds=60)) == 1
+        assert await store.delete_resource("ada") == 1
+
+
 async def test_letters_that_postgres_cannot_keep(store: PostgresStore) -> None:
     """Texts, titles and metadata may hold any; ids may not, which is said without quoting them."""
     odd = "a\0b \ud800 \x01 'ü'"
@@ -136,13 +150,7 @@ async def test_some_of_a_long_thread_are_found_by_an_index(store: PostgresStore,
     for thread_id in ("t", "u"):
         await store.save(thread_id, "ada", many)
     other.made.execute("ANALYZE")
-    asked: list[tuple[str, Any]] = []
-
-    def note(_: Any, __: Any, statement: str, parameters: Any, *rest: Any) -> None:
-        asked.append((statement, parameters))
-
-    engine = store._connection._engines[asyncio.get_running_loop()]  # pyright: ignore[reportPrivateUsage]
-    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    asked = listened(store)
     if way == "around":
         found = await store.around([MessageRef("t", "m1000")], resource_id="ada", before=5, after=4)
         assert texts(found[0].messages) == [str(number) for number in range(995, 1005)]
@@ -157,6 +165,44 @@ async def test_some_of_a_long_thread_are_found_by_an_index(store: PostgresStore,
     touched = [node["Actual Rows"] * node["Actual Loops"] for node in nodes(plan[0]["Plan"]) if "Relation Name" in node]
     assert touched
     assert max(touched) <= 10
+
+
+@pytest.mark.parametrize("thread_id", [None, "t7"])
+async def test_what_is_deleted_is_found_by_an_index(store: PostgresStore, other: Other, thread_id: str | None) -> None:
+    """Among many threads and notes of others none is looked at, whether a resource is deleted or a thread."""
+    other.made.execute(
+        "INSERT INTO procession_threads (id, resource_id, created_at, updated_at)"
+        " SELECT 't' || n, 'r' || n, now(), now() FROM generate_series(1, 5000) AS n"
+    )
+    other.made.execute(
+        "INSERT INTO procession_messages (thread_id, id, moment, body)"
+        " SELECT 't' || n, 'm', 0, '{}' FROM generate_series(1, 5000) AS n"
+    )
+    other.made.execute(
+        "INSERT INTO procession_notes (resource_id, kind, thread_id, version, body)"
+        " SELECT 'r' || n, 'k', each, 1, '\"\"' FROM generate_series(1, 5000) AS n, LATERAL (VALUES (NULL), ('t' || n)) AS t (each)"
+    )
+    other.made.execute("ANALYZE")
+    assert await store.thread("t7") is not None
+    asked = listened(store)
+    assert await (store.delete_thread(thread_id, "r7") if thread_id is not None else store.delete_resource("r7")) == 1
+    for statement, parameters in asked:
+        plan = other.made.execute(f"EXPLAIN {statement}", parameters).fetchall()
+        assert not [line for (line,) in plan if "Seq Scan" in line], statement
+    left = other.made.execute("SELECT count(*) FROM procession_notes WHERE resource_id = 'r7'").fetchone()
+    assert left == (0 if thread_id is None else 1,)
+
+
+def listened(store: PostgresStore) -> list[tuple[str, Any]]:
+    """Return the list of the statements, with what they are about, that a store makes from now on."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_: Any, __: Any, statement: str, parameters: Any, *rest: Any) -> None:
+        asked.append((statement, parameters))
+
+    engine = store._connection._engines[asyncio.get_running_loop()]  # pyright: ignore[reportPrivateUsage]
+    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    return asked
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

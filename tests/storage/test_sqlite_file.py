@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.agents.suspending import told
 from tests.storage.journals import RUN, entry, known
@@ -81,14 +82,30 @@ async def test_a_newer_file_is_refused(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_none(tmp_path: Path) -> None:
-    """A file that is no database, and a folder that does not exist, are named."""
+    """A file that is no database, one in a folder that does not exist, and a folder itself are named."""
     (tmp_path / "notes.txt").write_text("no database at all, but a text that is long enough")
-    for path in (tmp_path / "notes.txt", tmp_path / "nowhere" / "runs.db"):
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "notes.txt", tmp_path / "nowhere" / "runs.db", tmp_path / "folder"):
         async with SQLiteJournal(path) as store:
             with pytest.raises(StoreError, match=path.name):
                 await store.add(RUN)
             with pytest.raises(StoreError, match=path.name):
                 await store.row("r")
+
+
+async def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever becomes the working directory before the first use, or before the next one, it is the same file."""
+    for name in ("here", "elsewhere"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    store = SQLiteJournal("runs.db")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert await store.add(RUN)
+    await store.aclose()
+    monkeypatch.chdir(tmp_path)
+    assert known(await store.row("r")) == known(RUN)
+    await store.aclose()
+    assert [os.listdir(tmp_path / name) for name in ("here", "elsewhere")] == [["runs.db"], []]
 
 
 async def test_other_tables_may_stand_in_the_file(tmp_path: Path) -> None:
@@ -117,6 +134,21 @@ async def test_a_store_is_not_used_across_a_fork(tmp_path: Path, monkeypatch: py
                 await store.write("r", "me", [entry(0)])
         assert known(await store.row("r")) == known(RUN)
         assert await store.entries("r") == []
+
+
+async def test_a_forked_process_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forked while a thread of the other process worked on the file, it is refused all the same, and closes nothing."""
+    async with SQLiteJournal(tmp_path / "runs.db") as store:
+        await store.add(RUN, token="me", seconds=30)
+        with monkeypatch.context() as patch:
+            patch.setattr("procession.storage.sqlite.connection.os.getpid", lambda: -1)
+            with store._connection._lock, anyio.fail_after(20):  # pyright: ignore[reportPrivateUsage]
+                with pytest.raises(StoreError, match="forked"):
+                    await store.row("r")
+                with pytest.raises(StoreError, match="forked"):
+                    await store.write("r", "me", [entry(0)])
+                await store.aclose()
+        assert known(await store.row("r")) == known(RUN)
 
 
 def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:

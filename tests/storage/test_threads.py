@@ -284,6 +284,40 @@ async def test_what_was_read_is_the_readers_own(conversations: Conversations) ->
     assert len(await conversations.messages("t")) == 1
 
 
+@pytest.mark.parametrize("odd", ["half \ud800", '{"\udfff', "\0", "procession:json:1"])
+async def test_what_is_said_may_be_any_text(conversations: Conversations, odd: str) -> None:
+    """In messages, titles and metadata: half of a character loses no turn."""
+    message = said(odd, id="m").with_metadata(odd=odd)
+    await conversations.save("t", "ada", [message], title=odd, metadata={odd: odd})
+    assert await conversations.messages("t") == [message]
+    thread = await conversations.thread("t")
+    assert thread is not None and (thread.title, thread.metadata) == (odd, {odd: odd})
+    changed = await conversations.update_thread("t", "ada", title=f"{odd}!", metadata={"is": odd})
+    assert changed is not None and (changed.title, changed.metadata) == (f"{odd}!", {"is": odd})
+    assert changed == await conversations.thread("t")
+
+
+@pytest.mark.parametrize("much", [(1 << 63) - 1, 1 << 63, 10**30])
+async def test_more_than_there_can_be(conversations: Conversations, much: int) -> None:
+    """Whoever asks for more than any store can count gets all there is."""
+    await conversations.save("t", "ada", [said("a"), said("b", 1), said("c", 2)], indexes=["i"])
+    assert texts(await conversations.messages("t", last=much)) == ["a", "b", "c"]
+    assert texts(await conversations.messages("t", last=much, before="c")) == ["a", "b"]
+    assert [thread.id for thread in (await conversations.threads("ada", limit=much)).threads] == ["t"]
+    found = await conversations.around(refs("t", "b"), resource_id="ada", before=much, after=much)
+    assert passages(found) == {"t": ["a", "b", "c"]}
+    assert len(await conversations.take("i", limit=much, seconds=60)) == 3
+
+
+async def test_very_many_messages_at_once(conversations: Conversations) -> None:
+    """Tens of thousands that were found, are saved or deleted are no too many."""
+    many = [f"m{number}" for number in range(40_000)]
+    await conversations.save("t", "ada", [said("a"), said("b", 1)])
+    found = await conversations.around([*refs("t", *many), *refs("t", "b")], resource_id="ada", before=1)
+    assert passages(found) == {"t": ["a", "b"]}
+    assert await conversations.delete_messages("t", "ada", [*many, *many, "a"]) == 1
+
+
 async def test_the_oldest_and_the_newest_time(conversations: Conversations) -> None:
     """Every time that Python knows can be kept."""
     first = Message.user("first").replace(created_at=datetime.min.replace(tzinfo=NOON.tzinfo))

@@ -15,6 +15,7 @@ from procession.errors import StoreError
 from procession.messages.message import Message
 from procession.messages.parts import Part
 from procession.messages.serial import from_json, to_json
+from procession.storage.records import can_stand
 
 __all__ = ["message_of", "message_text", "metadata_of", "metadata_text"]
 
@@ -66,11 +67,9 @@ def metadata_of(text: object, *, thread_id: str) -> dict[str, Any]:
 
 
 def _storable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a character, which no store can keep: JSON has another word for it
-        return text.encode("utf-8", "backslashreplace").decode()
-    return text
+    if can_stand(text):
+        return text
+    return text.encode("utf-8", "backslashreplace").decode()  # JSON has another word for half of a character
 
 
 def _read(text: object, where: str) -> Any:

@@ -8,7 +8,10 @@ from typing import Any
 
 from procession.errors import InputError
 
-__all__ = ["counted", "cursor_of", "read_cursor"]
+__all__ = ["MOST", "counted", "cursor_of", "read_cursor"]
+
+MOST = 1 << 62
+"""More than there is of anything, and a number that every store can take, one more as well."""
 
 _LONGEST = 18
 """Digits of the largest number that a cursor may be: every store has room for it."""

@@ -17,13 +17,16 @@ from procession.errors import DefinitionError, StoreError
 from procession.storage.attachments import AttachmentSink
 from procession.storage.cipher import KEY_VARIABLE, Cipher
 
-__all__ = ["ELSEWHERE", "Records", "record_name"]
+__all__ = ["ELSEWHERE", "Records", "can_stand", "record_name"]
 
 LIMIT = 1_000_000
 """Bytes above which a record goes to the sink, unless told otherwise."""
 
 _MARK = "procession:"
 _TEXT = "procession:text:"
+_JSON = "procession:json:"
+"""Before a text with half of a character, which no store can keep: JSON has another word for it."""
+
 _SEALED = "procession:sealed:"
 _KEPT = "procession:kept:"
 ELSEWHERE = _KEPT
@@ -142,6 +145,8 @@ class Records:
                 return _KEPT + await self._keep(self._sink, data, scope, name)
         if self._cipher is not None:
             return _SEALED + b64encode(self._cipher.seal(_encoded(text), _place("row", scope, name))).decode()
+        if not can_stand(text):
+            return _JSON + json.dumps(text)
         return _TEXT + text if text.startswith(_MARK) else text
 
     async def read(self, stored: str, *, scope: str, name: str) -> str:
@@ -155,6 +160,8 @@ class Records:
                 return self._plain(stored)
             if stored.startswith(_TEXT):
                 return self._plain(stored.removeprefix(_TEXT))
+            if stored.startswith(_JSON):
+                return self._plain(_said(stored.removeprefix(_JSON)))
             if stored.startswith(_SEALED):
                 return self._opened(_decoded(stored.removeprefix(_SEALED)), _place("row", scope, name))
             if stored.startswith(_KEPT):
@@ -268,6 +275,32 @@ class Records:
                 f"what is in its sink is something else, at {reference}", hint="restore it, or delete the record"
             )
         return self._plain(_text(whole[body:]))
+
+
+def can_stand(text: str) -> bool:
+    """
+    Return whether *text* is one that every store can keep: it has no half of a character.
+
+    >>> can_stand("ü"), can_stand("\\ud800")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _said(text: str) -> str:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, str):
+        raise StoreError("it was changed", hint="restore it from a backup, or delete it")
+    return found
 
 
 def _place(kind: str, scope: str, name: str) -> bytes:

@@ -19,6 +19,7 @@ from procession.steps.event_loop import asyncio_loop
 from procession.storage.postgres.failures import failure_of, is_worth_again
 from procession.storage.postgres.tables import VERSION, VERSION_TABLE
 from procession.storage.postgres.url import place_of, read_url
+from procession.storage.records import can_stand
 
 __all__ = ["PostgresConnection", "Work"]
 
@@ -29,6 +30,12 @@ Work: TypeAlias = Callable[[AsyncConnection], Awaitable[Out]]
 
 _ATTEMPTS = 5
 """How often something is done of which Postgres says that it met something else."""
+
+_LONGEST_NAME = 63
+"""Bytes of a name that Postgres keeps: it cuts longer ones."""
+
+_ODD = frozenset("\0%:[]")
+"""What stands for something else in the statements of SQLAlchemy, or in none at all."""
 
 _GRACE = 2.0
 """Seconds for which a statement that is to stop is waited for, before its connection is closed."""
@@ -44,8 +51,8 @@ class PostgresConnection:
 
     def __init__(self, url: str, *, schema: str | None = None, pool_size: int = 10, timeout: float = 30.0) -> None:
         self._url = read_url(url)
-        if schema is not None and (not schema or "\0" in schema):
-            raise DefinitionError(f"schema is {schema!r}", hint="give the name of a schema, or None")
+        if schema is not None:
+            _need_schema(schema)
         if pool_size < 1:
             raise DefinitionError(f"pool_size is {pool_size!r}", hint="give connections, at least 1")
         if not timeout > 0:
@@ -216,6 +223,17 @@ class PostgresConnection:
 
 UPGRADE = "procession db upgrade --store URL, or `await store.upgrade()`"
 """What makes the tables into those of this version."""
+
+
+def _need_schema(name: str) -> None:
+    """
+    Raise ``DefinitionError`` for a name that the server would cut, and so may be another's, or that statements cannot have.
+    """
+    if not name or not can_stand(name) or len(name.encode()) > _LONGEST_NAME or not _ODD.isdisjoint(name):
+        raise DefinitionError(
+            f"schema is {name!r}",
+            hint=f"give the name of a schema, up to {_LONGEST_NAME} bytes and without NUL, %, :, [ and ], or None",
+        )
 
 
 def too_new(found: str, place: str) -> StoreError:

@@ -71,6 +71,8 @@ def failure_of(error: Exception, place: str) -> ProcessionError:
     elif isinstance(error, (OperationalError, InterfaceError, OSError)):
         refused = _refused.search(str(cause))
         told = refused.group(1) if refused is not None else "it does not answer, or the connection broke"
+    elif type(cause).__name__ == "ProgrammingError":  # without a number: nobody has asked the server yet
+        told = "its url has an option that the driver does not know"
     else:
         told = type(cause).__name__
     return StoreError(f"Postgres at {place} cannot be used: {told}")

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from procession.errors import StoreError
 from procession.storage.index_queue import ToIndex
-from procession.storage.pages import counted
+from procession.storage.pages import MOST, counted
 from procession.storage.postgres.part import PostgresPart
 from procession.storage.postgres.tables import MESSAGES, NAMES, THREADS, TO_INDEX
 from procession.storage.threads import MessageRef
@@ -41,7 +41,7 @@ class PostgresIndexQueue(PostgresPart):
             select(*_KEY)
             .where(_Q.index_name == index, or_(_Q.taken_until.is_(None), _Q.taken_until <= self._now()))
             .order_by(_Q.revision)
-            .limit(limit)
+            .limit(min(limit, MOST))
             .with_for_update(skip_locked=True)
             .cte("free")
         )

@@ -35,7 +35,7 @@ from procession.messages.message import Message
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.message_records import message_text, metadata_of, metadata_text
 from procession.storage.moments import moment_of
-from procession.storage.pages import counted, cursor_of, read_cursor
+from procession.storage.pages import MOST, counted, cursor_of, read_cursor
 from procession.storage.postgres.part import PostgresPart
 from procession.storage.postgres.tables import MESSAGES, NAMES, NOTES, THREADS, TO_INDEX
 from procession.storage.records import ELSEWHERE
@@ -67,6 +67,7 @@ class PostgresThreads(PostgresPart):
         Return a page of a resource's threads, those that were used last first.
         """
         counted("limit", limit, least=1)
+        limit = min(limit, MOST)
         asked = select(THREADS).where(_T.resource_id == resource_id).order_by(_T.used.desc()).limit(limit + 1)
         if cursor is not None:
             asked = asked.where(_T.used < read_cursor(cursor))
@@ -131,7 +132,7 @@ class PostgresThreads(PostgresPart):
             )
         asked = asked.order_by(_M.moment.desc(), _M.number.desc())
         if last is not None:
-            asked = asked.limit(last)
+            asked = asked.limit(min(last, MOST))
         found = await self._connection.read(lambda made: _all(made, asked))
         own = [(row.id, row.body) for row in reversed(found)]
         return await self._messages(own, found[0].owner, thread_id) if found else []
@@ -146,8 +147,11 @@ class PostgresThreads(PostgresPart):
         counted("after", after)
         if not found:
             return []
+        before, after = min(before, MOST), min(after, MOST)
+        wanted_ids = [_texts([ref.thread_id for ref in found]), _texts([ref.message_id for ref in found])]
+        asked_for = func.unnest(*wanted_ids).table_valued("thread_id", "id").render_derived()
         hits = select(_M.thread_id, _M.moment, _M.number).where(
-            tuple_(_M.thread_id, _M.id).in_([(ref.thread_id, ref.message_id) for ref in found])
+            tuple_(_M.thread_id, _M.id).in_(select(asked_for.c.thread_id, asked_for.c.id))
         )
         if resource_id is not None:
             hits = hits.join(THREADS, _T.id == _M.thread_id).where(_T.resource_id == resource_id)
@@ -224,7 +228,7 @@ class PostgresThreads(PostgresPart):
                 gone.append(thread.metadata)
                 written.append(await self._lay_over(made, thread_id, resource_id, thread.metadata, metadata))
             if not self._records.is_plain:
-                gone += await _bodies(made, (_M.thread_id == thread_id) & _M.id.in_(list(bodies)))
+                gone += await _bodies(made, (_M.thread_id == thread_id) & (_M.id == any_(_texts(bodies))))
             await made.execute(_UPSERT, rows)
             if waiting:
                 await made.execute(_NAME, [{"name": index} for index in indexes])
@@ -238,7 +242,7 @@ class PostgresThreads(PostgresPart):
         Delete messages of a thread, with what is noted of them, and return how many there were.
         """
         here = _M.thread_id == _of(select(_T.id), thread_id, resource_id).scalar_subquery()
-        gone = delete(MESSAGES).where(here, _M.id == any_(literal(list(message_ids), ARRAY(Text)))).returning(_M.body)
+        gone = delete(MESSAGES).where(here, _M.id == any_(_texts(message_ids))).returning(_M.body)
         bodies = [row.body for row in await self._connection.write(lambda made: _all(made, gone))]
         await self._forget(bodies, resource_id)
         return len(bodies)
@@ -259,15 +263,18 @@ class PostgresThreads(PostgresPart):
         """
         Delete what a resource has, or of that only what belongs to one thread, and return how many threads there were.
         """
-        threads, notes = _T.resource_id == resource_id, NOTES.c.resource_id == resource_id
+        threads = _T.resource_id == resource_id
+        of_thread = NOTES.c.thread_id
+        notes: list[ColumnElement[bool]] = [of_thread.is_(None), of_thread.is_not(None)]  # each has an index of its own
         if thread_id is not None:
-            threads, notes = threads & (_T.id == thread_id), notes & (NOTES.c.thread_id == thread_id)
+            threads, notes = threads & (_T.id == thread_id), [of_thread == thread_id]
         held = select(_T.id, _T.title, _T.metadata).where(threads).order_by(_T.id).with_for_update()
 
         async def write(made: AsyncConnection) -> tuple[int, list[str | None]]:
-            gone: list[str | None] = [
-                row.body for row in await _all(made, delete(NOTES).where(notes).returning(NOTES.c.body))
-            ]
+            gone: list[str | None] = []
+            for some in notes:
+                own = delete(NOTES).where(NOTES.c.resource_id == resource_id, some).returning(NOTES.c.body)
+                gone += [row.body for row in await _all(made, own)]
             found = await _all(made, held)
             gone += [text for row in found for text in (row.title, row.metadata)]
             elsewhere = func.left(_M.body, len(ELSEWHERE)) == ELSEWHERE
@@ -350,6 +357,13 @@ _NOTE = insert(TO_INDEX).on_conflict_do_update(
 def _of(asked: Select[*tuple[Any, ...]], thread_id: str, resource_id: str | None) -> Select[*tuple[Any, ...]]:
     asked = asked.where(_T.id == thread_id)
     return asked if resource_id is None else asked.where(_T.resource_id == resource_id)
+
+
+def _texts(values: Collection[str]) -> ColumnElement[Sequence[str]]:
+    """
+    Return *values* as one parameter, of which a statement has no more than some ten thousand.
+    """
+    return literal(list(values), ARRAY(Text))
 
 
 async def _one(made: AsyncConnection, asked: Executable) -> Row[Any] | None:

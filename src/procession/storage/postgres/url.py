@@ -18,7 +18,8 @@ def read_url(url: str) -> URL:
     """
     Return *url* as the driver needs it.
 
-    Raises ``DefinitionError``, which does not quote it, where it is none of Postgres.
+    Raises ``DefinitionError``, which does not quote it, where it is none of Postgres, or says not clearly where the
+    password ends.
     """
     try:
         made = make_url(url)
@@ -30,6 +31,11 @@ def read_url(url: str) -> URL:
             if made is None
             else f"the url of a store in Postgres begins with {made.drivername}://",
             hint="write postgresql://user:password@host:5432/database",
+        )
+    if "@" in (made.host or ""):  # it would be told as a part of where the database is
+        raise DefinitionError(
+            "the url of a store in Postgres has two @",
+            hint="write %40 for the one in the password, or in the user's name",
         )
     return made.set(drivername="postgresql+psycopg")
 

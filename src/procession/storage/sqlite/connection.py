@@ -87,6 +87,8 @@ class Connection:
         families: Sequence[Family] = (),
     ) -> None:
         self.path = os.fspath(path)
+        self.file = self.path if self.path in ("", ":memory:") else os.path.abspath(self.path)
+        """Where it is, whatever becomes the working directory until it is opened, or opened again."""
         self._tables = tables
         """Statements that make further tables where there are none."""
         self._families = families
@@ -117,7 +119,7 @@ class Connection:
         """
         Commit *writes* unless that would have to wait; ``False``, and nothing is written, where it would.
         """
-        if not self._lock.acquire(blocking=False):
+        if self._is_of_another_process or not self._lock.acquire(blocking=False):
             return False
         try:
             if self._open is None:
@@ -155,12 +157,12 @@ class Connection:
         """
         Commit *writes*, waiting as long as it takes others to write; what fails is said in each of them.
         """
-        with self._lock:
-            try:
-                with _patience(self._opened(), PATIENCE) as made:
-                    self._transact(made, writes)
-            except Exception as error:
-                self._fail(writes, error)
+        try:
+            self._need_this_process()
+            with self._lock, _patience(self._opened(), PATIENCE) as made:
+                self._transact(made, writes)
+        except Exception as error:
+            self._fail(writes, error)
 
     @property
     def checkpoint_is_due(self) -> bool:
@@ -175,7 +177,12 @@ class Connection:
         """
         import sqlite3
 
-        with self._lock, suppress(sqlite3.Error, StoreError):
+        with suppress(sqlite3.Error, StoreError):
+            self._need_this_process()
+            self._take_log()
+
+    def _take_log(self) -> None:
+        with self._lock:
             self._log = 0
             with _patience(self._opened(), _FOR_OTHERS if self._log_is_long else 0.0) as made:
                 mode = "RESTART" if self._log_is_long else "PASSIVE"
@@ -184,6 +191,7 @@ class Connection:
     def _read(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
         import sqlite3
 
+        self._need_this_process()
         with self._lock:
             try:
                 with _patience(self._opened(), PATIENCE) as made:
@@ -220,27 +228,41 @@ class Connection:
         return failure
 
     def _close(self) -> None:
+        if self._is_of_another_process:  # which goes on with it
+            return
         with self._lock:
-            if self._open is not None and self._process == os.getpid():
+            if self._open is not None:
                 self._open.close()
             self._open = None
 
+    @property
+    def _is_of_another_process(self) -> bool:
+        return self._open is not None and self._process != os.getpid()
+
+    def _need_this_process(self) -> None:
+        """
+        Raise ``StoreError`` where the connection is another process's, whose thread may have the lock, for good here.
+        """
+        if self._is_of_another_process:
+            raise StoreError(
+                f"the store {self.path!r} was opened before this process was forked",
+                hint="make the store, or use it first, in the process that works with it",
+            )
+
     def _opened(self) -> sqlite3.Connection:
         if self._open is not None:
-            if self._process != os.getpid():
-                raise StoreError(
-                    f"the store {self.path!r} was opened before this process was forked",
-                    hint="make the store, or use it first, in the process that works with it",
-                )
+            self._need_this_process()
             return self._open
         import sqlite3
 
-        if self.path != ":memory:" and not os.path.exists(self.path):
+        if self.file != ":memory:" and not os.path.exists(self.file):
             try:  # what was said in a run is private: nobody else on this machine need read it
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+                os.close(os.open(self.file, os.O_CREAT | os.O_RDWR, 0o600))
             except OSError as error:
                 raise StoreError(f"the store {self.path!r} cannot be made: {error.strerror}") from error
-        made = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+        if os.path.isdir(self.file):
+            raise StoreError(f"the store {self.path!r} is a directory", hint="name a file")
+        made = sqlite3.connect(self.file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             _patiently(lambda: made.execute("PRAGMA journal_mode = WAL"))
             made.execute(f"PRAGMA synchronous = {self.synchronous}")

@@ -14,7 +14,7 @@ import anyio
 from procession.errors import DefinitionError, StoreError
 from procession.messages.message import Message
 from procession.storage.message_records import message_of
-from procession.storage.records import Records, record_name
+from procession.storage.records import Records, can_stand, record_name
 from procession.storage.sqlite.commits import Commits
 from procession.storage.sqlite.connection import Connection, Synchronous
 from procession.storage.sqlite.in_thread import in_thread
@@ -170,7 +170,7 @@ class ConversationFile:
         stored: list[str] = []
         try:
             for text, name in texts:
-                if not (self._records.is_plain and text.startswith("{")):
+                if not (self._records.is_plain and text.startswith("{") and can_stand(text)):
                     text = await self._records.write(text, scope=scope, name=name)
                 stored.append(text)
         except BaseException:

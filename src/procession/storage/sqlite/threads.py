@@ -13,7 +13,7 @@ from procession.messages.message import Message
 from procession.storage.base import UNCHANGED, Unchanged
 from procession.storage.message_records import message_text, metadata_of, metadata_text
 from procession.storage.moments import moment_of, time_of
-from procession.storage.pages import counted, cursor_of, read_cursor
+from procession.storage.pages import MOST, counted, cursor_of, read_cursor
 from procession.storage.records import record_name
 from procession.storage.sqlite.conversation_file import LARGE, ConversationFile, Row
 from procession.storage.sqlite.removal import remove_messages, remove_resource, remove_thread
@@ -56,7 +56,7 @@ class SQLiteThreads(ConversationFile):
         """
         counted("limit", limit, least=1)
         behind = read_cursor(cursor) if cursor is not None else _AT_THE_END
-        limit = min(limit, _AT_THE_END)
+        limit = min(limit, MOST)
 
         def read(made: sqlite3.Connection) -> list[Row]:
             return made.execute(
@@ -123,7 +123,7 @@ class SQLiteThreads(ConversationFile):
         Return a thread's messages, oldest first; with *last* only the newest ones, with *before* those before a message.
         """
         counted("last", last)
-        limit = _ALL if last is None else min(last, _AT_THE_END)
+        limit = _ALL if last is None else min(last, MOST)
 
         def read(made: sqlite3.Connection) -> tuple[str, list[Row]]:
             thread = _find(made, thread_id, resource_id)
@@ -323,5 +323,5 @@ def _near(made: sqlite3.Connection, thread: int, ids: Sequence[str], before: int
         near.add(place)
         for where, limit in ((_BEFORE, before), (_AFTER, after)):
             question = f"SELECT at, number FROM procession_messages WHERE {where}"
-            near.update(made.execute(question, (thread, *place, min(limit, _AT_THE_END))))
+            near.update(made.execute(question, (thread, *place, min(limit, MOST))))
     return sorted(near)

@@ -160,13 +160,13 @@ class SQLiteVectors(ConversationFile):
         """
         Do *work*, which reads for longer, in one transaction on a connection of its own: nobody who writes waits for it.
         """
-        if self._connection.path == ":memory:":
+        if self._connection.file == ":memory:":
             return await self._connection.read(work)
         limiter: anyio.CapacityLimiter | None = _LIMITER.get(None)
         if limiter is None:
             limiter = anyio.CapacityLimiter(2)
             _LIMITER.set(limiter)
-        return await anyio.to_thread.run_sync(partial(_with_file, self._connection.path, work), limiter=limiter)
+        return await anyio.to_thread.run_sync(partial(_with_file, self._connection.file, work), limiter=limiter)
 
     def _search(self, scope: Scope, sought: SearchFor, made: sqlite3.Connection) -> list[VectorHit]:
         state = _checked_state(made, scope, sought)
