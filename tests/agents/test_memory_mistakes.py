@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from tests.agents.kit import WAYS, ask
 
 from procession.agents.agent import Agent
-from procession.errors import DefinitionError, InputError, ProcessorError
+from procession.errors import DefinitionError, InputError, ProcessorError, SchemaError
 from procession.processors.memory.memory import Memory
 from procession.storage.cipher import KEY_VARIABLE
 from procession.storage.memory import InMemoryStore
@@ -20,6 +21,12 @@ from procession.testing.hash_embedder import HashEmbedder
 
 both_ways = pytest.mark.parametrize("way", WAYS)
 IDS: dict[str, Any] = {"thread": "t", "resource": "ada"}
+
+
+class Person(BaseModel):
+    """What is remembered of a user."""
+
+    age: int | None = None
 
 
 def parrot(memory: Memory) -> Agent:
@@ -126,6 +133,16 @@ async def test_titles_metadata_and_counts_for_people_are_checked() -> None:
             await memory.recall("t", "ada", last=wrong)
     thread = await memory.thread("t", "ada")
     assert thread is not None and (thread.title, thread.metadata) == (None, None)
+
+
+async def test_a_working_memory_that_does_not_fit_says_what_is_wrong() -> None:
+    """An application that writes one is told the field, and what it should be; what it gave is not quoted."""
+    store, wrong = InMemoryStore(), {"age": "as old as the secret"}
+    with pytest.raises(SchemaError, match=r"working memory does not fit: memory.age: .*integer") as told:
+        await Memory(store, working_memory={"schema": Person}).set_working_memory(wrong, resource="ada")
+    assert "secret" not in str(told.value)
+    with pytest.raises(SchemaError, match="does not fit: memory: should be a text, not dict"):
+        await Memory(store, working_memory=True).set_working_memory(wrong, resource="ada")
 
 
 @pytest.mark.parametrize("url", ["", " ", "sqlite:/// "])

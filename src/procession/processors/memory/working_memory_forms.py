@@ -129,7 +129,7 @@ class MarkdownForm:
         Raises ``SchemaError`` where it is no text.
         """
         if not isinstance(given, str):
-            raise SchemaError("working memory", faults=(f"memory: should be a text, not {type(given).__name__}",))
+            raise _unfit(f"memory: should be a text, not {type(given).__name__}")
         return clean(given)
 
     def content_of(self, text: str) -> str:
@@ -168,7 +168,7 @@ class SchemaForm:
         Raises ``SchemaError`` where they do not fit.
         """
         if not is_form(given):
-            raise SchemaError("working memory", faults=(f"memory: should be an object, not {type(given).__name__}",))
+            raise _unfit(f"memory: should be an object, not {type(given).__name__}")
         value = _patched(self.content_of(text), given)
         self._check(value, set(given))
         return _written(value)
@@ -223,7 +223,7 @@ class SchemaForm:
                 if fault["type"] != "missing" and (not fault["loc"] or fault["loc"][0] in names)
             )
             if faults:
-                raise SchemaError("working memory", faults=faults) from None
+                raise _unfit(*faults) from None
 
 
 def clean(text: str) -> str:
@@ -232,6 +232,10 @@ def clean(text: str) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unfit(*faults: str) -> SchemaError:
+    return SchemaError(f"working memory does not fit: {'; '.join(faults)}", faults=faults)
 
 
 def _written(value: Any) -> str:
