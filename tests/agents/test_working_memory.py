@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel, create_model
 from structlog.testing import capture_logs
 from tests.agents.kit import WAYS, ask
 from tests.agents.suspending import doing, told
@@ -310,7 +311,8 @@ async def test_an_application_reads_and_writes() -> None:
     "given",
     [
         "yes", {"templates": "x"}, {"template": ""}, {"scope": "user"}, {"schema": dict}, {"read_only": 1},
-        {"template": "x", "schema": Person}, {"max_characters": 0},
+        {"template": "x", "schema": Person}, {"max_characters": 0}, {"schema": RootModel[list[int]]},
+        {"schema": create_model("Calls", call=(Callable[[], int], ...))},
     ],
 )  # fmt: skip
 def test_settings_that_cannot_be(given: Any) -> None:

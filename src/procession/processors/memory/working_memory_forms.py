@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from procession.errors import InputError, SchemaError
+from procession.errors import InputError, ProcessorDefinitionError, SchemaError
 from procession.messages.shapes import is_dict, is_form, is_items
 from procession.processors.memory.merging import MergedValue, merge_texts, merge_values
 
@@ -157,7 +157,13 @@ class SchemaForm:
 
     def __init__(self, schema: type[Any]) -> None:
         self._model = schema
-        made: Mapping[str, Any] = schema.model_json_schema()
+        try:
+            made: Mapping[str, Any] = schema.model_json_schema()
+        except Exception as error:  # pydantic has no common one for this
+            raise ProcessorDefinitionError(
+                f"WorkingMemory has the schema {schema.__name__}, which no JSON schema can be made of",
+                hint="give its fields types that JSON has",
+            ) from error
         self.content: Mapping[str, Any] = _partial(made)
         self.template = json.dumps(made, ensure_ascii=False)
 

@@ -77,6 +77,10 @@ def _checked(settings: WorkingMemorySettings) -> WorkingMemorySettings:
             raise ProcessorDefinitionError(f"{name} has a template and a schema", hint="give one of them")
         if not (isinstance(schema, type) and hasattr(schema, "model_json_schema")):
             raise ProcessorDefinitionError(f"{name} has schema={schema!r}", hint="give a pydantic model, the class")
+        if getattr(schema, "__pydantic_root_model__", False):
+            raise ProcessorDefinitionError(
+                f"{name} has the schema {schema.__name__}, which is no object", hint="give a model with fields"
+            )
     one_of(name, "scope", settings.scope, ("resource", "thread"))
     if not isinstance(read_only, bool):
         raise ProcessorDefinitionError(f"{name} has read_only={read_only!r}", hint="give True or False")
