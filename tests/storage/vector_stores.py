@@ -54,9 +54,17 @@ async def made(
     In some of them every scope counts as a large one.
     """
     if kind.startswith("pgvector"):
-        if kind == "pgvector-indexed":
-            monkeypatch.setattr("procession.storage.postgres.vectors._FEW", 0)
         async with postgres_stores.made(fixture("pgvector_server")) as store:
+            if kind == "pgvector-indexed":
+                monkeypatch.setattr("procession.storage.postgres.vectors._FEW", 0)
+                put = store.put_vectors
+
+                async def put_and_build(index: str, items: Sequence[VectorItem]) -> None:
+                    await put(index, items)
+                    if items:
+                        await store.build_vector_index(index)
+
+                monkeypatch.setattr(store, "put_vectors", put_and_build)
             yield store
         return
     if kind.endswith("-plain"):

@@ -31,7 +31,8 @@ class PostgresAccess:
         """
         Make the tables, or make those of an earlier version into those of this one, and return what was there before.
 
-        All or nothing, and safe from several processes at once.  Raises ``StoreError`` for tables of a newer version.
+        All or nothing, and safe from several processes at once.  It brings the extension pgvector into the database, too,
+        where the server has it and the user may do that.  Raises ``StoreError`` for tables of a newer version.
         """
         return await upgrade_tables(self._connection)
 

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import anyio
-from sqlalchemy import Text, column, func, select, table
+from sqlalchemy import Text, column, func, select, table, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -106,12 +106,21 @@ class PostgresConnection:
             async with engine.begin() as made:
                 return await work(made)
 
-        made = self._made(None)
-        try:
-            return await self._do(define, engine=made)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await made.dispose()
+        return await self._do_apart(define)
+
+    async def apart(self, work: Work[Out], limit: float | None) -> Out:
+        """
+        Do *work* on a connection of its own, each statement a transaction by itself that may take *limit* seconds.
+        """
+
+        async def apart(engine: AsyncEngine) -> Out:
+            async with engine.connect() as made:
+                await made.execution_options(isolation_level="AUTOCOMMIT")
+                await self._check(made)
+                await made.execute(text(f"SET statement_timeout = {int((limit or 0) * 1000)}"))
+                return await work(made)
+
+        return await self._do_apart(apart)
 
     async def version(self, made: AsyncConnection) -> str | None:
         """
@@ -153,6 +162,14 @@ class PostgresConnection:
         if found > VERSION:
             raise too_new(found, self.place)
         self._checked = True
+
+    async def _do_apart(self, work: Callable[[AsyncEngine], Awaitable[Out]]) -> Out:
+        made = self._made(None)
+        try:
+            return await self._do(work, engine=made)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await made.dispose()
 
     async def _do(self, work: Callable[[AsyncEngine], Awaitable[Out]], *, engine: AsyncEngine | None = None) -> Out:
         loop = asyncio_loop()

@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 
 from procession.errors import InputError, ProcessionError, StoreError
 
-__all__ = ["failure_of", "is_worth_again", "state_of"]
+__all__ = ["failure_of", "is_worth_again", "state_of", "unkept_letter"]
 
 _AGAIN = frozenset(("40001", "40P01"))
 """Two that wait for each other: Postgres ends one of them, which has written nothing."""
@@ -60,10 +60,7 @@ def failure_of(error: Exception, place: str) -> ProcessionError:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     state = state_of(error)
     if isinstance(cause, UnicodeEncodeError) or (type(cause).__name__ == "DataError" and state is None):
-        return InputError(
-            "an id or a name has a letter that Postgres cannot keep: U+0000, or half of a pair",
-            hint="take it out",
-        )
+        return unkept_letter()
     if isinstance(error, NoConnection):
         told = "all its connections were in use for too long"
     elif state is not None:
@@ -76,3 +73,13 @@ def failure_of(error: Exception, place: str) -> ProcessionError:
     else:
         told = type(cause).__name__
     return StoreError(f"Postgres at {place} cannot be used: {told}")
+
+
+def unkept_letter() -> InputError:
+    """
+    Return the error that tells of a letter that Postgres cannot keep.
+    """
+    return InputError(
+        "an id or a name has a letter that Postgres cannot keep: U+0000, or half of a pair",
+        hint="take it out",
+    )

@@ -58,3 +58,10 @@ class PostgresStore(PostgresThreads, PostgresNotes, PostgresIndexQueue, Postgres
             records if records is not None else Records.from_environment(),
             clock,
         )
+
+    async def aclose(self) -> None:
+        """
+        Close the connections of the present event loop; the next use makes others.  What it builds is broken off.
+        """
+        await self._builds.aclose()
+        await super().aclose()

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from procession.messages.value import Value
 from procession.storage.postgres.connection import PostgresConnection, too_new
 from procession.storage.postgres.tables import VERSION
+from procession.storage.postgres.vector_extension import bring_extension
 
 __all__ = ["TableVersion", "found_version", "upgrade_tables"]
 
@@ -48,6 +49,7 @@ async def upgrade_tables(connection: PostgresConnection, to: str = VERSION) -> T
     """
     Make the tables into those of a version, all or nothing, and return what was there before.
 
+    The extension pgvector is brought into the database if it is on the server and the user may do that.
     Of several that do so at a time one does it, and the others find it done.  Raises ``StoreError`` where they are of a
     newer version.
     """
@@ -57,6 +59,7 @@ async def upgrade_tables(connection: PostgresConnection, to: str = VERSION) -> T
         found = await connection.version(made)
         if found is not None and found > VERSION:
             raise too_new(found, connection.place)
+        await bring_extension(made)
         if found != to:
             await made.run_sync(_upgrade, connection.schema, to)
         return TableVersion(found)

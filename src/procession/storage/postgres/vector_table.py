@@ -12,6 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from procession.errors import StoreError
+from procession.storage.postgres.vector_extension import need_extension
 
 __all__ = ["TableState", "VectorTable", "lock_threads", "tables_of"]
 
@@ -32,9 +33,16 @@ class TableState(NamedTuple):
     length: int
     """How many numbers each vector has."""
     is_indexed: bool
-    """Whether the nearest can be looked up."""
+    """Whether the nearest can be looked up: not while that is being built, nor where building was broken off."""
     scans_on: bool
     """Whether pgvector goes on looking where a condition leaves too few: since its version 0.8."""
+
+    @property
+    def may_be_indexed(self) -> bool:
+        """
+        Whether there is no index, and could be one.
+        """
+        return not self.is_indexed and self.length <= _HALVES_INDEXED
 
 
 class VectorTable(NamedTuple):
@@ -78,7 +86,7 @@ class VectorTable(NamedTuple):
                 await made.execute(text(f"DROP TABLE {self.name}"))
                 found = None
             if found is None:
-                await _need_extension(made, place)
+                await need_extension(made, place)
                 await self._create(made, length)
         else:
             await made.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _key(self.name)})
@@ -93,19 +101,34 @@ class VectorTable(NamedTuple):
         """
         return (await made.execute(text(f"SELECT FROM {self.name} LIMIT 1"))).first() is None
 
-    async def build(self, made: AsyncConnection, length: int) -> None:
+    @property
+    def build_key(self) -> int:
         """
-        Make the index in which the nearest are looked up; vectors that are too long for one have none.
+        The number of the advisory lock of whoever builds.
         """
-        if length <= _HALVES_INDEXED:
-            await made.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(f"{self.name} nearest")})
-            kind = "vector_cosine_ops" if length <= _VECTORS_INDEXED else "halfvec_cosine_ops"
-            await made.execute(
-                text(
-                    f"CREATE INDEX IF NOT EXISTS {self.bare}_nearest ON {self.name}"
-                    f" USING hnsw (({_indexed(length)}) {kind})"
-                )
+        return _key(f"{self.name} nearest")
+
+    async def build(self, made: AsyncConnection) -> bool:
+        """
+        Make the index in which the nearest are looked up, while others read and write, and return whether there is one.
+
+        Vectors that are too long for one have none.  It is for who has the lock, and is in no transaction.
+        """
+        found = await self._state(made)
+        if found is None:
+            raise StoreError("there are no vectors to build an index of", hint="put some first")
+        if not found.may_be_indexed:
+            return found.is_indexed
+        # What is there and cannot be used was left by who did not get to the end: the lock says that nobody is at it.
+        await made.execute(text(f"DROP INDEX CONCURRENTLY IF EXISTS {self.name}_nearest"))
+        kind = "vector_cosine_ops" if found.length <= _VECTORS_INDEXED else "halfvec_cosine_ops"
+        await made.execute(
+            text(
+                f"CREATE INDEX CONCURRENTLY {self.bare}_nearest ON {self.name}"
+                f" USING hnsw (({_indexed(found.length)}) {kind})"
             )
+        )
+        return True
 
     def distance(self, length: int) -> str:
         """
@@ -118,7 +141,8 @@ class VectorTable(NamedTuple):
         found = (
             await made.execute(
                 text(
-                    "SELECT atttypmod, to_regclass(:nearest) IS NOT NULL,"
+                    "SELECT atttypmod,"
+                    " EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(:nearest) AND indisvalid),"
                     " (SELECT string_to_array(extversion, '.')::int[] >= ARRAY[0, 8] FROM pg_extension"
                     "  WHERE extname = 'vector')"
                     " FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attname = 'vector'"
@@ -163,28 +187,6 @@ async def lock_threads(made: AsyncConnection, index: str, threads: Collection[st
     await made.execute(
         text("SELECT pg_advisory_xact_lock(key) FROM unnest(CAST(:keys AS bigint[])) AS key"), {"keys": keys}
     )
-
-
-async def _need_extension(made: AsyncConnection, place: str) -> None:
-    """
-    Have the extension in the database.  Raises ``StoreError`` that says what to do where that cannot be.
-    """
-    if (await made.execute(text("SELECT FROM pg_extension WHERE extname = 'vector'"))).first() is not None:
-        return
-    known = (await made.execute(text("SELECT FROM pg_available_extensions WHERE name = 'vector'"))).first()
-    if known is None:
-        raise StoreError(
-            f"Postgres at {place} cannot keep vectors: its server does not have the extension pgvector",
-            hint="install it on the server (Debian: postgresql-NN-pgvector), then: CREATE EXTENSION vector",
-        )
-    may = await made.execute(text("SELECT has_database_privilege(current_database(), 'CREATE')"))
-    if not may.scalar_one():
-        raise StoreError(
-            f"Postgres at {place} cannot keep vectors: the extension pgvector is not in this database, and this user may"
-            " not bring it in",
-            hint="have an administrator say: CREATE EXTENSION vector",
-        )
-    await made.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
 
 
 def _indexed(length: int) -> str:

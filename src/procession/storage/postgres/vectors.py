@@ -4,15 +4,19 @@ Vectors in Postgres, with the extension pgvector: compared one by one, or found 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from procession.storage.nearest import FLOAT_BYTES, floats_of
+from procession.storage.postgres.connection import PostgresConnection
 from procession.storage.postgres.part import PostgresPart
+from procession.storage.postgres.vector_builds import VectorBuilds
+from procession.storage.postgres.vector_copy import copy_vectors
 from procession.storage.postgres.vector_table import VectorTable, lock_threads, tables_of
+from procession.storage.records import Records
 from procession.storage.threads import MessageRef
 from procession.storage.vector_checks import check_deletion, check_lengths, checked_units
 from procession.storage.vector_rows import SearchFor, facts_text, hits_of
@@ -35,8 +39,15 @@ class PostgresVectors(PostgresPart):
     A ``VectorStore`` in Postgres: part of a ``PostgresStore``.  The server must have pgvector.
 
     Each index is a table of its own, made with its first vectors.  Up to ten thousand vectors of a scope are compared one
-    by one; a search among more looks them up in an index (HNSW), which may miss some that are near.
+    by one; a search among more looks them up in an index (HNSW), which may miss some that are near.  It is built in the
+    background once more than ten thousand have been put, or by :meth:`build_vector_index`.
     """
+
+    def __init__(
+        self, connection: PostgresConnection, records: Records, clock: Callable[[], float] | None = None
+    ) -> None:
+        super().__init__(connection, records, clock)
+        self._builds = VectorBuilds(connection)
 
     async def put_vectors(self, index: str, items: Sequence[VectorItem]) -> None:
         """
@@ -49,17 +60,6 @@ class PostgresVectors(PostgresPart):
             return
         units = checked_units(index, items)
         length = len(units[0]) // FLOAT_BYTES
-        rows = [
-            {
-                "resource_id": item.resource_id,
-                "thread_id": item.thread_id,
-                "message_id": item.message_id,
-                "part": item.part,
-                "facts": facts_text(item.facts),
-                "vector": _written(unit),
-            }
-            for item, unit in zip(items, units, strict=True)
-        ]
         refs = {(item.thread_id, item.message_id) for item in items}
         table = VectorTable.of(index, self._connection.schema)
 
@@ -68,18 +68,26 @@ class PostgresVectors(PostgresPart):
             check_lengths(index, length, state.length)
             await lock_threads(made, index, {thread_id for thread_id, _ in refs})
             await made.execute(text(f"DELETE FROM {table.name} WHERE {_listed('messages')}"), _lists("messages", refs))
-            await made.execute(
-                text(
-                    f"INSERT INTO {table.name} (resource_id, thread_id, message_id, part, facts, vector) VALUES"
-                    " (:resource_id, :thread_id, :message_id, :part, CAST(:facts AS jsonb), CAST(:vector AS vector))"
-                ),
-                rows,
-            )
-            return not state.is_indexed and await _has_more(made, table, "true", {})
+            await copy_vectors(made, table, items, units)
+            return state.may_be_indexed and self._builds.may_begin(table) and await _has_more(made, table, "true", {})
 
         if await self._connection.write(put):
-            # In a transaction of its own: one that has written would wait for others that have, and they for it.
-            await self._connection.write(lambda made: table.build(made, length))
+            self._builds.begin(table)
+
+    async def build_vector_index(self, index: str) -> bool:
+        """
+        Build what the nearest of many are looked up in (HNSW), or wait for whoever is building it; nothing is done where it
+        is there.  It takes as long as it takes, and others go on putting and searching.
+
+        Returns whether there is one now: vectors of more than 4,000 numbers have none.  The user of the database must own
+        the index's table, as who has put the first vectors does.
+
+        Raises ``StoreError`` where nothing was ever put into the index, or building failed: then nothing else has changed.
+
+            await store.put_vectors("texts", items)  # any number
+            await store.build_vector_index("texts")
+        """
+        return await self._builds.build(VectorTable.of(index, self._connection.schema))
 
     async def search(
         self,
