@@ -15,7 +15,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median, quantiles
@@ -65,7 +65,8 @@ def mixture(count: int, seed: int) -> Iterator[NDArray[np.float32]]:
         size = min(BATCH, count - begin)
         around = centres[numbers.choice(CENTRES, size=size, p=weights / weights.sum())]
         latent = around + np.float32(0.7) * numbers.standard_normal((size, LATENT), dtype=np.float32)
-        yield latent @ spread + np.float32(0.3) * numbers.standard_normal((size, LENGTH), dtype=np.float32)
+        noise = np.float32(0.3) * numbers.standard_normal((size, LENGTH), dtype=np.float32)
+        yield (latent @ spread + noise).astype(np.float32, copy=False)
 
 
 async def measure(url: str, count: int, memory: str, workers: int) -> dict[str, object]:
@@ -159,7 +160,7 @@ def _refs(hits: Sequence[VectorHit]) -> set[MessageRef]:
 
 
 @asynccontextmanager
-async def _watched(server: psycopg.AsyncConnection[Any]) -> AsyncIterator[list[int]]:
+async def _watched(server: psycopg.AsyncConnection[Any]) -> AsyncGenerator[list[int]]:
     """
     Yield a list that grows by how many bytes of memory the server's processes have, twice a second.
     """

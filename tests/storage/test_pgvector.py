@@ -65,10 +65,14 @@ async def test_a_server_without_pgvector_says_what_to_do(postgres_server: Postgr
         assert [message.text for message in await store.messages("t")] == ["Hello"]
 
 
+async def test_it_is_a_store_of_vectors(store: Any) -> None:
+    """Memory takes it for one."""
+    assert isinstance(store, VectorStore)
+
+
 async def test_many_vectors_have_an_index(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """MEM-001: among many vectors the nearest are looked up, and ``top_k`` is filled from the own resource even then."""
     monkeypatch.setattr("procession.storage.postgres.vectors._FEW", 200)
-    assert isinstance(store, VectorStore)
     await store.put_vectors("i", [item(f"a{at}", [1.0, at / 1000, 0.5], resource_id="ada") for at in range(150)])
     assert await indexes(store) == []
     others = [item(f"b{at}", [1.0, at / 1e6, 0.0], thread_id="u", resource_id="bob") for at in range(3000)]
