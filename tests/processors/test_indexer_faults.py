@@ -60,11 +60,11 @@ async def test_one_refused_text_does_not_hold_up_the_others() -> None:
     clock = [0.0]
     store, picky = InMemoryStore(clock=lambda: clock[0]), Picky()
     await saved(store, *said("my cat", "a dog", "a cat"))
-    await indexer(store, picky).work(INDEX)
+    await indexer(store, picky, clock=lambda: clock[0]).work(INDEX)
     assert await found(store, "cat") == ["u1", "u2"]
     assert await store.waiting(INDEX) == 1
     clock[0] += 1000  # its time is over, and the embedder takes it now
-    await indexer(store).work(INDEX)
+    await indexer(store, clock=lambda: clock[0]).work(INDEX)
     assert await found(store, "dog") == ["a1"]
 
 
@@ -109,6 +109,32 @@ async def test_a_message_that_always_fails_holds_up_no_other(error: Exception, p
     clock[0] += 1000
     await indexer(store, clock=lambda: clock[0]).work(INDEX)  # once it works it is embedded as well
     assert await found(store, "dog") == [said(*["a dog"] * 40)[place].id]
+
+
+async def test_many_that_are_refused_hold_up_no_other() -> None:
+    """However many texts the embedder refuses, each is asked about ever more seldom, and what is new is embedded at once."""
+    clock = [0.0]
+    store = InMemoryStore(clock=lambda: clock[0])
+    asked: list[float] = []
+
+    class Counting(Picky):
+        async def embed(self, texts: Any) -> Embeddings:
+            clock[0] += 1  # a second each
+            asked.append(clock[0])
+            return await super().embed(texts)
+
+    picky = Counting()
+    await saved(store, *said(*["a dog"] * 100))
+    work = indexer(store, picky, clock=lambda: clock[0])
+    for number in range(20):
+        clock[0] += 100
+        await saved(store, Message("user", "cat", id=f"new{number}"))
+        await work.work(INDEX)
+        assert await store.waiting(INDEX) == 100
+    assert len(asked) < 100 * 8
+    clock[0] += 7 * 3600
+    await indexer(store, clock=lambda: clock[0]).work(INDEX)  # the embedder takes them now
+    assert await store.waiting(INDEX) == 0
 
 
 async def test_all_who_fail_are_tried_in_turns() -> None:

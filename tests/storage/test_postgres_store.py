@@ -122,6 +122,13 @@ async def test_a_schema_may_have_any_name(postgres_server: PostgresServer, schem
         assert await store.delete_resource("ada") == 1
 
 
+async def test_many_messages_that_cannot_be_read_are_passed_over(store: PostgresStore, other: Other) -> None:
+    """More of them than are taken at a time keep no other from being taken."""
+    await store.save("t", "ada", [said("x", at, id=f"m{at}") for at in range(20)], indexes=["i"])
+    other.made.execute("UPDATE procession_messages SET body = '{' WHERE id <> 'm19'")
+    assert [item.message.id for item in await store.take("i", limit=3, seconds=0)] == ["m19"]
+
+
 async def test_letters_that_postgres_cannot_keep(store: PostgresStore) -> None:
     """Texts, titles and metadata may hold any; ids may not, which is said without quoting them."""
     odd = "a\0b \ud800 \x01 'ü'"

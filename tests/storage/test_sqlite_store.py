@@ -239,6 +239,20 @@ async def test_a_tampered_message_is_refused(tmp_path: Path, number: int) -> Non
     assert not marker.exists()
 
 
+async def test_many_messages_that_cannot_be_read_are_passed_over(tmp_path: Path) -> None:
+    """More of them than are taken at a time keep no other from being embedded; alone they are an error."""
+    path = tmp_path / "memory.db"
+    async with SQLiteStore(path) as store:
+        await store.save("t", "ada", [said("x", at, id=f"m{at}") for at in range(20)], indexes=["i"])
+    change(path, "UPDATE procession_messages SET data = '{' WHERE message_id <> 'm19'")
+    async with SQLiteStore(path) as store:
+        taken = await store.take("i", limit=3, seconds=0)
+        assert [item.message.id for item in taken] == ["m19"]
+        await store.done("i", taken)
+        with pytest.raises(StoreError, match="corrupt"):
+            await store.take("i", limit=3, seconds=60)
+
+
 async def test_a_message_in_anothers_place_is_refused(tmp_path: Path) -> None:
     """SEC-007: what is a message, but not the one whose row it stands in, is refused."""
     path = tmp_path / "memory.db"

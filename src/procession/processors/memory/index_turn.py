@@ -21,7 +21,9 @@ BATCH = 32
 """Messages that are taken at a time."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 """Seconds that a failing embedder is left alone: twice as long each time."""
-_SUSPECTS = 1000
+_FIRST_ASIDE, _LONGEST_ASIDE = 60.0, 6 * 3600.0
+"""Seconds that a message is left aside that fails where others do not."""
+_SUSPECTS = 10_000
 """Messages that failed by themselves, and are remembered for that."""
 
 
@@ -47,7 +49,8 @@ class IndexTurn:
         """How many messages are embedded in one go."""
         self.worked = False
         """Whether anything could be embedded since this was last set."""
-        self._suspects: dict[tuple[MessageRef, int], None] = {}
+        self._suspects: dict[tuple[MessageRef, int], tuple[float, float]] = {}
+        """For how long each was left aside, and until when; the one that was tried last is at the end."""
 
     @contextmanager
     def waited_for(self) -> Generator[None]:
@@ -82,6 +85,11 @@ class IndexTurn:
             raise
         self.size = min(2 * self.size, BATCH)
         self.worked = True
+
+    def embedded(self, items: Sequence[ToIndex]) -> None:
+        """
+        Think nothing ill of *items* any more.
+        """
         for item in items:
             self._suspects.pop((item.ref, item.revision), None)
 
@@ -90,19 +98,26 @@ class IndexTurn:
         Have a message that failed by itself tried behind all others.
         """
         key = (item.ref, item.revision)
-        self._suspects.pop(key, None)
-        self._suspects[key] = None
+        self._suspects[key] = self._suspects.pop(key, (0.0, 0.0))
         if len(self._suspects) > _SUSPECTS:
             del self._suspects[next(iter(self._suspects))]
 
-    def parted(self, items: Sequence[ToIndex]) -> tuple[list[ToIndex], list[ToIndex]]:
+    def leave_aside(self, item: ToIndex, now: float) -> None:
         """
-        Return those of *items* that nothing is known of, and those that failed by themselves, the one that was tried last
-        at the end.
+        Have a message that failed where others do not tried again later, and later each time.
+        """
+        self.suspect(item)
+        key = (item.ref, item.revision)
+        aside = min(max(2 * self._suspects[key][0], _FIRST_ASIDE), _LONGEST_ASIDE)
+        self._suspects[key] = (aside, now + aside)
+
+    def parted(self, items: Sequence[ToIndex], now: float) -> tuple[list[ToIndex], list[ToIndex]]:
+        """
+        Return those of *items* that nothing is known of, and those that failed by themselves and are to be tried again.
         """
         by_key = {(item.ref, item.revision): item for item in items}
-        odd = [by_key.pop(key) for key in self._suspects if key in by_key]
-        return list(by_key.values()), odd
+        odd = [(by_key.pop(key), until) for key, (_, until) in self._suspects.items() if key in by_key]
+        return list(by_key.values()), [item for item, until in odd if until <= now]
 
 
 _turns: WeakKeyDictionary[Any, WeakKeyDictionary[Any, dict[str, IndexTurn]]] = WeakKeyDictionary()

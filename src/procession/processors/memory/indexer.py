@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from math import inf
 from typing import TypeAlias
 
 import anyio
@@ -112,7 +113,7 @@ class Indexer:
         turn = turn_of(self._queue, index)
         while True:
             async with turn.lock:
-                left = await self._all(index, turn)
+                left = await self._all(index, turn, every=True)
                 if left:
                     await self._queue.release(index, [item for item, _ in left])
                     raise left[0][1]
@@ -135,26 +136,26 @@ class Indexer:
 
     # -- a batch
 
-    async def _all(self, index: str, turn: IndexTurn) -> _Left:
+    async def _all(self, index: str, turn: IndexTurn, *, every: bool = False) -> _Left:
         """
-        Embed until there is nothing to take, and return what is left aside.
+        Embed until there is nothing to take, *every* one that was left aside before included, and return what is left aside.
         """
         left: _Left = []
         turn.worked = False
         while items := await self._queue.take(index, limit=BATCH, seconds=self._lease):
             try:
-                left += await self._batch(index, turn, items)
+                left += await self._batch(index, turn, items, inf if every else self._clock())
             except BaseException:
                 with anyio.move_on_after(self._timeout, shield=True):
                     await self._queue.release(index, items)
                 raise
         return left
 
-    async def _batch(self, index: str, turn: IndexTurn, items: Sequence[ToIndex]) -> _Left:
+    async def _batch(self, index: str, turn: IndexTurn, items: Sequence[ToIndex], now: float) -> _Left:
         """
         Embed *items*, those at the end that failed by themselves before: as long as others do not fail they hold up nobody.
         """
-        sound, odd = turn.parted(items)
+        sound, odd = turn.parted(items, now)
         left: _Left = []
         at = 0
         while at < len(sound):
@@ -173,7 +174,7 @@ class Indexer:
                     raise
                 left.append((item, error))
         for item, _ in left:
-            turn.suspect(item)
+            turn.leave_aside(item, self._clock())
         return left
 
     async def _embed(self, index: str, items: Sequence[ToIndex]) -> _Left:
@@ -215,6 +216,7 @@ class Indexer:
         items = [item for item, _ in cut]
         gone = set(await self._queue.done(index, items))
         await self._forget(index, [item for item in items if item.ref in gone])
+        turn_of(self._queue, index).embedded(items)
 
     async def _vectors_of(self, texts: Sequence[str]) -> list[Vector]:
         vectors: list[Vector] = []

@@ -37,9 +37,40 @@ class PostgresIndexQueue(PostgresPart):
         embedded that is a ``StoreError``.
         """
         counted("limit", limit)
+        behind = -1
+        items: list[ToIndex] = []
+        unreadable: StoreError | None = None
+        while not items and (found := await self._taken(index, limit, seconds, behind)):
+            behind = found[-1][1]  # a turn may be one that cannot be read at all
+            for row, revision in found:
+                try:
+                    message = await self._message(row.body, row.resource_id, row.thread_id, row.id)
+                except StoreError as error:
+                    if unreadable is None and await self._waits(index, revision):
+                        unreadable = error
+                else:
+                    items.append(
+                        ToIndex(
+                            thread_id=row.thread_id, resource_id=row.resource_id, message=message, revision=revision
+                        )
+                    )
+        if unreadable is not None and not items:
+            raise unreadable
+        return items
+
+    async def _taken(
+        self, index: str, limit: int, seconds: float, behind: int
+    ) -> list[tuple[Row[*tuple[Any, ...]], int]]:
+        """
+        Take up to *limit* messages that were noted *behind* a revision, and return their rows, each with its revision.
+        """
         free = (
             select(*_KEY)
-            .where(_Q.index_name == index, or_(_Q.taken_until.is_(None), _Q.taken_until <= self._now()))
+            .where(
+                _Q.index_name == index,
+                _Q.revision > behind,
+                or_(_Q.taken_until.is_(None), _Q.taken_until <= self._now()),
+            )
             .order_by(_Q.revision)
             .limit(min(limit, MOST))
             .with_for_update(skip_locked=True)
@@ -64,21 +95,7 @@ class PostgresIndexQueue(PostgresPart):
             found = [(row, revisions[row.thread_id, row.id]) for row in await made.execute(asked)] if revisions else []
             return sorted(found, key=lambda each: each[1])
 
-        items: list[ToIndex] = []
-        unreadable: StoreError | None = None
-        for row, revision in await self._connection.write(write):
-            try:
-                message = await self._message(row.body, row.resource_id, row.thread_id, row.id)
-            except StoreError as error:
-                if unreadable is None and await self._waits(index, revision):
-                    unreadable = error
-            else:
-                items.append(
-                    ToIndex(thread_id=row.thread_id, resource_id=row.resource_id, message=message, revision=revision)
-                )
-        if unreadable is not None and not items:
-            raise unreadable
-        return items
+        return await self._connection.write(write)
 
     async def _waits(self, index: str, revision: int) -> bool:
         """

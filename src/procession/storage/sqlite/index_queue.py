@@ -23,7 +23,7 @@ _INDEX = "for_index = (SELECT number FROM procession_indexes WHERE name = ?)"
 _FREE = (
     "SELECT q.revision, t.thread_id, t.resource_id, m.message_id, m.data FROM procession_index_queue q"
     " JOIN procession_messages m ON m.number = q.message JOIN procession_threads t ON t.number = m.thread"
-    f" WHERE q.{_INDEX} AND q.until <= ? ORDER BY q.revision LIMIT ?"
+    f" WHERE q.{_INDEX} AND q.until <= ? AND q.revision > ? ORDER BY q.revision LIMIT ?"
 )
 _IS_THERE = (
     "SELECT 1 FROM procession_threads t JOIN procession_messages m ON m.thread = t.number"
@@ -47,23 +47,26 @@ class SQLiteIndexQueue(ConversationFile):
         """
         counted("limit", limit)
         now = self._clock()
+        behind = -1
 
         def take(made: sqlite3.Connection) -> list[Row]:
-            found = made.execute(_FREE, (index, now, min(limit, _MOST))).fetchall()
+            found = made.execute(_FREE, (index, now, behind, min(limit, _MOST))).fetchall()
             until = "UPDATE procession_index_queue SET until = ? WHERE revision = ?"
             made.executemany(until, [(now + seconds, row[0]) for row in found])
             return found
 
         taken: list[ToIndex] = []
         unreadable: StoreError | None = None
-        for revision, thread_id, scope, message_id, data in await self._write(take):
-            try:
-                message = await self._message(data, thread_id, message_id, scope)
-            except StoreError as error:
-                if unreadable is None and await self._waits(revision):
-                    unreadable = error
-            else:
-                taken.append(ToIndex(thread_id=thread_id, resource_id=scope, message=message, revision=revision))
+        while not taken and (found := await self._write(take)):  # a turn may be one that cannot be read at all
+            behind = found[-1][0]
+            for revision, thread_id, scope, message_id, data in found:
+                try:
+                    message = await self._message(data, thread_id, message_id, scope)
+                except StoreError as error:
+                    if unreadable is None and await self._waits(revision):
+                        unreadable = error
+                else:
+                    taken.append(ToIndex(thread_id=thread_id, resource_id=scope, message=message, revision=revision))
         if unreadable is not None and not taken:
             raise unreadable
         return taken
