@@ -52,10 +52,23 @@ def test_a_file_of_a_newer_version_is_refused(procession: Command, tmp_path: Pat
         made.execute("CREATE TABLE procession_schema (version INTEGER NOT NULL)")
         made.execute("INSERT INTO procession_schema VALUES (999)")
     made.close()
-    done = procession("db", "upgrade", "--store", file)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"newer version" in done.stderr
-    assert procession("db", "status", "--store", file).returncode == 1
+    for command in ("upgrade", "status"):
+        done = procession("db", command, "--store", file)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"newer version" in done.stderr and b"update procession" in done.stderr
+
+
+def test_conversations_of_a_newer_version_are_refused(procession: Command, tmp_path: Path) -> None:
+    """They have a version of their own: status does not say that all is well where the store is refused."""
+    file = tmp_path / "new.db"
+    assert procession("db", "upgrade", "--store", file).returncode == 0
+    with sqlite3.connect(file) as made:
+        made.execute("UPDATE procession_families SET version = 9 WHERE name = 'conversations'")
+    made.close()
+    for command in ("upgrade", "status"):
+        done = procession("db", command, "--store", file)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"conversations" in done.stderr and b"update procession" in done.stderr
 
 
 def test_a_file_that_is_none(procession: Command, tmp_path: Path) -> None:
@@ -67,12 +80,26 @@ def test_a_file_that_is_none(procession: Command, tmp_path: Path) -> None:
     assert b"cannot be read" in done.stderr
 
 
-@pytest.mark.parametrize("store", ["memory:", "mysql://ada:swordfish@host/shop"])
-def test_a_store_without_tables_is_refused(procession: Command, store: str) -> None:
-    """It is said that there is nothing to upgrade, without the name, in which a password may be."""
-    done = procession("db", "upgrade", "--store", store)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"no tables" in done.stderr and b"swordfish" not in done.stderr
+@pytest.mark.parametrize(
+    ("store", "told"),
+    [
+        ("memory:", b"no tables"),
+        ("mysql://ada:swordfish@host/shop", b"unknown kind"),
+        ("mysql:swordfish", b"unknown kind"),
+        ("memory", b"names no file"),
+        ("sqlite:///a.db?mode=ro", b"names no file"),
+    ],
+)
+def test_a_store_without_tables_is_refused(
+    procession: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, told: bytes
+) -> None:
+    """What a program would not take for a store is made by no command, and no password is quoted."""
+    monkeypatch.chdir(tmp_path)
+    for command in ("upgrade", "status"):
+        done = procession("db", command, "--store", store)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert told in done.stderr and b"swordfish" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_schema_is_for_postgres(procession: Command, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import anyio
 
 from procession.errors import InputError, StoreError
 from procession.messages.value import Value
-from procession.storage.open_store import DEFAULT_FILE, STORE_VARIABLE
+from procession.storage.open_store import DEFAULT_FILE, STORE_VARIABLE, open_store
 from procession.storage.records import Records
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ async def _read(store: str | None, schema: str | None) -> Tables:
         return _file_tables(_path(url, schema))
     async with _postgres(url, schema) as made:
         version = await made.table_version()
+        if version.found is not None and version.found > version.needed:
+            from procession.storage.postgres.connection import too_new
+
+            raise too_new(version.found, made.place)
     return Tables(store=made.place, found=version.found, needed=version.needed)
 
 
@@ -110,10 +114,12 @@ def _postgres(url: str, schema: str | None) -> PostgresStore:
 def _path(url: str, schema: str | None) -> Path:
     if schema is not None:
         raise InputError("--schema is for a store in Postgres", hint="leave it out for a file")
-    path = url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else url
-    if url == "memory:" or "://" in path:
+    from procession.storage.sqlite.store import SQLiteStore
+
+    made = open_store(url, records=Records())  # nothing is opened: it says what the name stands for
+    if not isinstance(made, SQLiteStore):
         raise InputError("the store has no tables that could be upgraded", hint="name a file, or postgresql://...")
-    return Path(path)
+    return Path(made.place)
 
 
 def _file_tables(path: Path) -> Tables:
@@ -122,7 +128,9 @@ def _file_tables(path: Path) -> Tables:
     """
     import sqlite3
 
-    from procession.storage.sqlite.schema import VERSION
+    from procession.storage.sqlite.conversation_file import CONVERSATIONS
+    from procession.storage.sqlite.schema import VERSION, need_known_versions
+    from procession.storage.sqlite.vectors import VECTORS
 
     found: str | None = None
     if path.exists():
@@ -132,6 +140,7 @@ def _file_tables(path: Path) -> Tables:
                 if made.execute("SELECT 1 FROM sqlite_master WHERE name = 'procession_schema'").fetchone():
                     row = made.execute("SELECT version FROM procession_schema").fetchone()
                     found = str(row[0]) if row is not None else None
+                    need_known_versions(made, str(path), (CONVERSATIONS, VECTORS))
             finally:
                 made.close()
         except sqlite3.Error as error:

@@ -16,7 +16,7 @@ from procession.messages.value import Value
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["VERSION", "Family", "prepare_tables"]
+__all__ = ["VERSION", "Family", "need_known_versions", "prepare_tables"]
 
 VERSION = 3
 """The version of the tables that this code reads and writes."""
@@ -140,6 +140,21 @@ def prepare_tables(
         if made.in_transaction:
             made.execute("ROLLBACK")
         raise
+
+
+def need_known_versions(made: sqlite3.Connection, path: str, families: Sequence[Family]) -> None:
+    """
+    Raise ``StoreError`` for a file with tables of a later version, and change nothing.
+    """
+    for (version,) in made.execute("SELECT version FROM procession_schema"):
+        if version not in (*_CHANGES, VERSION):
+            raise _newer(path, "its tables are", version, VERSION)
+    if not made.execute("SELECT 1 FROM sqlite_master WHERE name = 'procession_families'").fetchone():
+        return
+    for family in families:
+        for (version,) in made.execute("SELECT version FROM procession_families WHERE name = ?", (family.name,)):
+            if version not in range(1, family.version + 1):
+                raise _newer(path, f"its tables of {family.name} are", version, family.version)
 
 
 def _prepare_family(made: sqlite3.Connection, path: str, family: Family) -> None:
