@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,6 +18,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.memory.outbox import Outbox, TurnToSave, outbox_of
 from procession.runtime.runtime import Runtime
 from procession.storage.memory import InMemoryStore
+from procession.storage.sqlite.store import SQLiteStore
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 
@@ -263,6 +265,19 @@ async def test_what_is_set_up_wrongly_is_said(way: str) -> None:
     seen = await ask(parrot(Strict(), echo()), way, **IDS)
     assert seen.result.unsaved is not None
     assert not seen.result.unsaved.waiting
+
+
+@both_ways
+async def test_an_id_that_no_file_can_keep_holds_up_no_other_turn(way: str, tmp_path: Path) -> None:
+    """A client's id that can never be written is refused at once: its turn does not wait, and later ones are saved."""
+    async with SQLiteStore(tmp_path / "memory.db") as store:
+        agent = parrot(store, echo())
+        seen = await ask(agent, way, [Message.user("odd", id="\ud800")], **IDS)
+        assert seen.result.status == "completed"
+        assert seen.result.unsaved is not None
+        assert (seen.result.unsaved.waiting, len(outbox_of(store))) == (False, 0)
+        assert (await ask(agent, way, "well", **IDS)).result.unsaved is None
+        assert [message.text for message in await store.messages("t")] == ["well", "x"]
 
 
 @both_ways

@@ -26,7 +26,14 @@ from procession.storage.threads import MessageRef, Passage, ThreadStore
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-KINDS: list[Any] = ["memory", "sqlite", "sealed", "two-processes", pytest.param("postgres", marks=pytest.mark.service)]
+KINDS: list[Any] = [
+    "memory",
+    "sqlite",
+    "sealed",
+    "two-processes",
+    pytest.param("postgres", marks=pytest.mark.service),
+    pytest.param("postgres-sealed", marks=pytest.mark.service),
+]
 """The stores that must pass; one that needs a server is ``pytest.param(..., marks=pytest.mark.service)``."""
 
 
@@ -40,12 +47,12 @@ async def made(kind: str, folder: Path, clock: Clock, fixture: Callable[[str], A
     if kind == "memory":
         yield InMemoryStore(clock=clock)
         return
-    if kind == "postgres":
-        async with postgres_stores.made(fixture("postgres_server"), clock=clock) as store:
+    records = sealing(folder) if kind.endswith("sealed") else None
+    if kind.startswith("postgres"):
+        async with postgres_stores.made(fixture("postgres_server"), clock=clock, records=records) as store:
             yield store
         return
     path = str(folder / "memory.db")
-    records = sealing(folder) if kind == "sealed" else None
     async with SQLiteStore(path, records=records, clock=clock) as file:
         yield file if kind != "two-processes" else in_turns(file, fixture("other_process"), path, clock)
 

@@ -16,7 +16,7 @@ from tests.storage.journals import RUN, Clock
 from tests.storage.test_sqlite_file import VERSION_1
 from tests.storage.test_unsafe_revival import payloads
 
-from procession.errors import DefinitionError, MessageError, StoreError
+from procession.errors import DefinitionError, InputError, MessageError, StoreError
 from procession.messages.message import Message
 from procession.messages.parts import DataPart
 from procession.storage.costs import CostEntry
@@ -322,7 +322,7 @@ async def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 
 async def test_ids_that_no_file_can_hold(tmp_path: Path) -> None:
-    """Half a character in an id is an error of the store, whether something is written or read, and nothing is left."""
+    """Half a character in an id is refused, whether something is written or read, without being quoted; nothing is left."""
     async with SQLiteStore(tmp_path / "memory.db") as store:
         calls: list[Callable[[], Awaitable[object]]] = [
             lambda: store.save("\ud800", "ada", [said("Hi")]),
@@ -332,7 +332,7 @@ async def test_ids_that_no_file_can_hold(tmp_path: Path) -> None:
             lambda: store.delete_resource("\ud800"),
         ]
         for call in calls:
-            with pytest.raises(StoreError, match="cannot be used"):
+            with pytest.raises(InputError, match="cannot keep: half of a pair"):
                 await call()
         assert await store.thread("t") is None
 

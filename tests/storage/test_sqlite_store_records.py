@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from tests.storage.conversations import passages, refs, said, texts
 from tests.storage.test_records import files
 
-from procession.errors import MessageError, StoreError
+from procession.errors import InputError, MessageError, StoreError
 from procession.messages.message import Message
 from procession.storage.file_sink import FileSink
 from procession.storage.notes import Note, NoteKey
@@ -118,7 +118,7 @@ async def test_what_is_not_written_leaves_nothing_elsewhere(tmp_path: Path, sink
         with pytest.raises(StoreError, match="no room"):
             await store.save("t", "ada", [long("n")], title="T" * 2_000)
         sink.puts = -1
-        with pytest.raises(StoreError, match="cannot be used"):
+        with pytest.raises(InputError, match="cannot keep"):
             await store.save("t", "ada", [long("n"), said("x", id="\ud800")])
         assert len(files(sink.directory)) == 1
         assert texts(await store.messages("t")) == ["x" * 2_000]

@@ -10,7 +10,8 @@ from tests.storage.conversations import NOON, Conversations, said, texts
 
 from procession.errors import MessageError
 from procession.messages.message import Message
-from procession.messages.parts import FilePart, ReasoningPart, TextPart
+from procession.messages.parts import FilePart, ReasoningPart, TextPart, ToolCallPart
+from procession.messages.serial import to_json
 from procession.storage.notes import NoteKey
 
 
@@ -48,6 +49,20 @@ async def test_a_message_comes_back_as_it_was(conversations: Conversations) -> N
     )
     await conversations.save("t", "ada", [message])
     assert await conversations.messages("t") == [message]
+
+
+async def test_thoughts_come_back_byte_for_byte(conversations: Conversations) -> None:
+    """ANT-004: thoughts, their signature, redacted thoughts and a call survive in each store, in order and as they were."""
+    parts = [
+        ReasoningPart("a é 😀  \n", signature="SIG+/=="),
+        ReasoningPart("", redacted="ENC=="),
+        ToolCallPart("c1", "look", args={"q": " é \n"}, raw_input='{"q": " é \\n"}'),
+    ]
+    message = Message("assistant", parts, id="m", created_at=NOON)
+    await conversations.save("t", "ada", [message])
+    [kept] = await conversations.messages("t", resource_id="ada")
+    assert list(kept.parts) == parts
+    assert to_json(kept) == to_json(message)
 
 
 async def test_a_message_takes_the_place_of_the_one_with_its_id(conversations: Conversations) -> None:

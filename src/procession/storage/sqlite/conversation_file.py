@@ -5,13 +5,14 @@ ConversationFile: what the parts of a ``SQLiteStore`` share, the file, how texts
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 
-from procession.errors import DefinitionError, StoreError
+from procession.errors import DefinitionError, InputError, StoreError
 from procession.messages.message import Message
 from procession.storage.message_records import message_of
 from procession.storage.records import Records, can_stand, record_name
@@ -106,7 +107,8 @@ class ConversationFile:
         """
         Do *work*, all of which sees the file as it is at one moment.
         """
-        return await self._connection.read(partial(_at_one_moment, work))
+        with _refusing():
+            return await self._connection.read(partial(_at_one_moment, work))
 
     async def _found(self, work: Callable[[sqlite3.Connection], Found], read: Callable[[Found], Awaitable[Out]]) -> Out:
         """
@@ -147,8 +149,9 @@ class ConversationFile:
 
         clears = replaced is not None or deleted is not None
         try:
-            return await self._commits.write(work, size, then=clear if clears else None)
-        except StoreError:
+            with _refusing():
+                return await self._commits.write(work, size, then=clear if clears else None)
+        except (InputError, StoreError):
             await self._let_go(written, scope)
             raise
 
@@ -215,6 +218,21 @@ def in_portions(values: Sequence[Out]) -> Iterable[Sequence[Out]]:
     Return *values* in portions that one statement can have.
     """
     return (values[at : at + _PORTION] for at in range(0, len(values), _PORTION))
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """
+    Tell what no file can ever keep from a file that cannot be used for now: the latter may be tried again.
+    """
+    try:
+        yield
+    except StoreError as error:
+        if not isinstance(error.__cause__, UnicodeError):
+            raise
+        raise InputError(
+            "an id or a name has a letter that SQLite cannot keep: half of a pair", hint="take it out"
+        ) from None
 
 
 def _at_one_moment(work: Callable[[sqlite3.Connection], Out], made: sqlite3.Connection) -> Out:
