@@ -1,7 +1,7 @@
 """
-A program that remembers a turn in a file, and is killed before the turn is embedded.
+A program that remembers a turn in a store, and is killed before the turn is embedded.
 
-``python -m tests.agents.recall_program saved|embedding FILE``.  For tests only.
+``python -m tests.agents.recall_program saved|embedding STORE``.  For tests only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.processors.recall_kit import IDS, Words, friend
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.runtime.runtime import Runtime
-from procession.storage.sqlite.store import SQLiteStore
+from procession.storage.open_store import open_store
 
 
 def die() -> None:
@@ -42,9 +42,9 @@ class DeadlyRecall(SemanticRecall):
         die()
 
 
-async def main(when: str, path: str) -> None:
+async def main(when: str, url: str) -> None:
     """Remember a turn."""
-    store = SQLiteStore(path)
+    store = open_store(url)
     recall = (DeadlyRecall if when == "saved" else SemanticRecall)(store, embedder=Deadly())
     async with Runtime() as runtime:
         agent = friend(Memory(store), input_processors=[recall], output_processors=[recall], runtime=runtime)

@@ -17,6 +17,8 @@ from procession.storage.memory import InMemoryStore
 from procession.storage.sqlite.store import SQLiteStore
 
 RESOURCES = ("ada", "bob", "eve")
+EVERYBODY = [(owner, thread, word) for word in WORDS for thread in range(2) for owner in RESOURCES]
+"""Turns in which each says everything in two threads."""
 TURN = st.tuples(st.sampled_from(RESOURCES), st.integers(0, 2), st.sampled_from(WORDS))
 SETTINGS = st.fixed_dictionaries(
     {"scope": st.sampled_from(["thread", "resource"]), "top_k": st.integers(1, 9)},
@@ -53,11 +55,10 @@ def test_nobody_is_told_what_another_said(
 @pytest.mark.parametrize("scope", ["thread", "resource"])
 def test_the_same_in_a_file(scope: str) -> None:
     """The file that conversations are in by default holds them apart in the same way."""
-    turns = [(owner, thread, word) for word in WORDS for thread in range(2) for owner in RESOURCES]
     with tempfile.TemporaryDirectory() as folder:
 
         async def main() -> None:
             async with SQLiteStore(Path(folder) / "memory.db") as store:
-                await talk(store, turns, {"scope": scope, "top_k": 4}, 2)
+                await talk(store, EVERYBODY, {"scope": scope, "top_k": 4}, 2)
 
         anyio.run(main)

@@ -14,10 +14,10 @@ RUNS = 30
 
 
 def begun(*arguments: str) -> subprocess.Popen[str]:
-    """Begin a process whose runs write to a file under a name, on an event loop."""
-    file, name, backend = arguments
+    """Begin a process whose runs write to a store under a name, on an event loop."""
+    store, name, backend = arguments
     return subprocess.Popen(
-        [sys.executable, "-W", "error", PROGRAM, file, name, str(RUNS), backend],
+        [sys.executable, "-W", "error", PROGRAM, store, name, str(RUNS), backend],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -25,10 +25,8 @@ def begun(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-async def test_two_processes_lose_nothing(tmp_path: Path, anyio_backend: str) -> None:
-    """Sixty runs in two processes have all read the same before the first one writes: each one's line is there, once."""
-    file = str(tmp_path / "memory.db")
-    processes = [begun(file, name, anyio_backend) for name in ("one", "two")]
+def all_write(processes: list[subprocess.Popen[str]]) -> None:
+    """Let all processes write once each has read, and wait for their ends."""
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "read\n"
@@ -39,6 +37,12 @@ async def test_two_processes_lose_nothing(tmp_path: Path, anyio_backend: str) ->
     for process in processes:
         _, errors = process.communicate(timeout=100)
         assert (process.returncode, errors) == (0, "")
+
+
+async def test_two_processes_lose_nothing(tmp_path: Path, anyio_backend: str) -> None:
+    """Sixty runs in two processes have all read the same before the first one writes: each one's line is there, once."""
+    file = str(tmp_path / "memory.db")
+    all_write([begun(file, name, anyio_backend) for name in ("one", "two")])
     async with SQLiteStore(file) as store:
         text = await Memory(store, working_memory=True).working_memory(resource="ada")
     assert text.split("\n")[0] == "# Facts"

@@ -1,7 +1,7 @@
 """
 A program in which several runs write down a line each in one working memory, for the tests that need processes.
 
-``python writing_program.py FILE NAME RUNS BACKEND`` says ``read`` once all runs have read it, and lets them write once it
+``python writing_program.py STORE NAME RUNS BACKEND`` says ``read`` once all runs have read it, and lets them write once it
 is told so by a line on its standard input.
 """
 
@@ -14,15 +14,13 @@ import anyio
 from procession.agents.agent import Agent
 from procession.models.model import ModelRequest
 from procession.processors.memory.memory import Memory
-from procession.storage.sqlite.store import SQLiteStore
 from procession.testing.fake_model import FakeModel, Reply
 from procession.testing.script import call_tool
 
 
-async def main(file: str, name: str, runs: int) -> None:
+async def main(url: str, name: str, runs: int) -> None:
     """Do what the arguments say."""
-    async with SQLiteStore(file) as store:
-        memory = Memory(store, working_memory=True)
+    async with Memory(url, working_memory=True) as memory:
         began = 0
         go = anyio.Event()
 

@@ -1,18 +1,20 @@
-"""The order of messages, whatever is saved, saved anew and deleted: a property, on a store in memory and in a file."""
+"""The order of messages, whatever is saved, saved anew and deleted: a property of every store."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.storage.conversations import NOON, Conversations, made, passages, refs, said, texts
 from tests.storage.journals import Clock
+from tests.storage.postgres_server import PostgresServer
 
 
 class Saved(NamedTuple):
@@ -66,16 +68,32 @@ async def check(store: Conversations, model: Model, last: int) -> None:
     assert [item.revision for item in waiting] == sorted({item.revision for item in waiting})
 
 
+def no_fixture(name: str) -> Any:
+    """Start nothing."""
+    raise AssertionError(name)
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 @given(steps=STEPS, last=st.integers(0, 4))
 def test_messages_stand_as_they_must(kind: str, steps: list[Any], last: int) -> None:
     """After any saves and deletions all ways of reading agree with sorting by time, and by the first save within one."""
+    hold_against_the_model(kind, steps, last, no_fixture)
 
-    def no_fixture(name: str) -> Any:
-        raise AssertionError(name)
+
+@pytest.mark.service
+@pytest.mark.timeout(180)
+@settings(max_examples=15, deadline=None)
+@given(steps=STEPS, last=st.integers(0, 4))
+def test_messages_stand_so_in_postgres(postgres_server: PostgresServer, steps: list[Any], last: int) -> None:
+    """In Postgres they stand in the same order."""
+    hold_against_the_model("postgres", steps, last, lambda _: postgres_server)
+
+
+def hold_against_the_model(kind: str, steps: list[Any], last: int, fixture: Callable[[str], Any]) -> None:
+    """Do the steps in a new store and in the model, and compare the two."""
 
     async def main(folder: str) -> None:
-        async with made(kind, Path(folder), Clock(), no_fixture) as store:
+        async with made(kind, Path(folder), Clock(), fixture) as store:
             model = Model()
             for step in steps:
                 model.do(step)
