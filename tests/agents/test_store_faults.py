@@ -53,7 +53,7 @@ class FlakyStore(InMemoryStore):
         return await super().messages(*args, **more)
 
 
-def parrot(store: InMemoryStore, model: FakeModel, **options: Any) -> Agent:
+def parrot(store: InMemoryStore | SQLiteStore, model: FakeModel, **options: Any) -> Agent:
     """Return an agent that remembers in *store*."""
     return Agent("parrot", model=model, memory=Memory(store, **options))
 

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _cannot_be(item: pytest.Function) -> bool:
     """Return whether that is a store in Postgres on trio, sqlite-vec on a Python without it, or a disk that takes root."""
-    kinds = set(map(str, item.callspec.params.values())) if hasattr(item, "callspec") else set()
+    kinds: set[str] = set(map(str, item.callspec.params.values())) if hasattr(item, "callspec") else set()
     return (
         ("trio" in kinds and any(kind.startswith(("postgres", "pgvector")) for kind in kinds))
         or ("sqlite-vec" in kinds and extension() is None)

@@ -19,7 +19,7 @@ from procession.testing.hash_embedder import HashEmbedder
 from procession.testing.script import call_tool
 
 
-async def main(who: str, *said: str) -> None:
+async def main(who: str, said: list[str]) -> None:
     """Say each text in a thread of *who*, and look at what is kept."""
     recall = {"scope": "resource", "top_k": 1, "message_range": 0, "threshold": 0.3}
     titles = {"model": FakeModel("A talk", repeat_last=True)}
@@ -44,4 +44,4 @@ async def main(who: str, *said: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(main, sys.argv[1], sys.argv[2:])

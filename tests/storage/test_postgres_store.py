@@ -17,6 +17,7 @@ from tests.storage.postgres_server import PostgresServer
 from tests.storage.postgres_stores import Other
 from tests.storage.test_records import files
 from tests.storage.test_sqlite_store_records import Sink
+from tests.storage.test_unsafe_revival import payloads
 
 from procession.errors import InputError, StoreError
 from procession.messages.message import Message
@@ -325,10 +326,16 @@ async def test_what_is_encrypted_does_not_stand_there(postgres_server: PostgresS
                     await ask
 
 
-async def test_what_others_wrote_into_the_tables_is_refused(store: PostgresStore, other: Other) -> None:
-    """A row that is no message is a ``StoreError`` that names it, and quotes nothing."""
+async def test_what_others_wrote_into_the_tables_is_refused(store: PostgresStore, other: Other, tmp_path: Path) -> None:
+    """
+    SEC-007: a pickle, JSON that names a function, and whatever else is no message is a ``StoreError`` that names the row, and
+    quotes nothing; nothing is imported or called, and the marker is not there.
+    """
+    marker = tmp_path / "MARKER"
+    pickled, *texts = payloads(marker)
+    assert isinstance(pickled, bytes)  # a column of texts takes none
     await store.save("t", "ada", [said("Hi", id="m")], title="Mine", metadata={"a": 1})
-    for body in ("swordfish", '{"$type":"swordfish"}', '"swordfish"', "[1]"):
+    for body in (pickled.hex(), *texts, "swordfish", '{"$type":"swordfish"}', '"swordfish"', "[1]"):
         other.made.execute("UPDATE procession_messages SET body = %s", (body,))
         with pytest.raises(StoreError, match="'m'.*'t'") as raised:
             await store.messages("t")
@@ -337,6 +344,7 @@ async def test_what_others_wrote_into_the_tables_is_refused(store: PostgresStore
         other.made.execute("UPDATE procession_threads SET title = %s", (body,))
         with pytest.raises(StoreError, match=r'\["title","t"\]'):
             await store.thread("t")
+    assert not marker.exists()
 
 
 async def test_many_that_write_into_threads_in_any_order_do_not_stop_each_other(store: PostgresStore) -> None:

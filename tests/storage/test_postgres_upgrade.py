@@ -16,6 +16,7 @@ from tests.storage.postgres_server import PostgresServer
 from tests.storage.postgres_stores import fresh_schema
 
 from procession.errors import StoreError
+from procession.storage.notes import Note, NoteKey
 
 pytest.importorskip("sqlalchemy", reason="pip install 'procession[postgres]'")
 
@@ -26,6 +27,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import MetaData, text
 
 from procession.storage.postgres import migrations
+from procession.storage.postgres.journal import PostgresJournal
 from procession.storage.postgres.store import PostgresStore
 from procession.storage.postgres.tables import METADATA, VERSION, VERSION_TABLE
 from procession.storage.postgres.upgrade import TableVersion, upgrade_tables
@@ -128,7 +130,9 @@ async def test_tables_of_a_newer_version_are_refused(empty: PostgresStore) -> No
 
 @pytest.mark.service
 @pytest.mark.parametrize("version", versions())
-async def test_each_version_that_was_released_can_be_upgraded(empty: PostgresStore, version: str) -> None:
+async def test_each_version_that_was_released_can_be_upgraded(
+    postgres_server: PostgresServer, empty: PostgresStore, version: str
+) -> None:
     """What was saved in tables of each version is there afterwards; versions that come are tested by themselves."""
     connection = empty._connection  # pyright: ignore[reportPrivateUsage]
     await upgrade_tables(connection, version)
@@ -143,7 +147,27 @@ async def test_each_version_that_was_released_can_be_upgraded(empty: PostgresSto
         """'{"$type":"Message","role":"user","parts":[{"$type":"TextPart","text":"Hi"}],"id":"m","""
         """"created_at":{"$time":"1970-01-01T00:00:00+00:00"}}')""",
     )
+    await execute(
+        empty,
+        "INSERT INTO procession_notes (resource_id, kind, version, body) VALUES ('ada', 'k', 1, '\"Likes tulips\"')",
+    )
+    await execute(empty, "INSERT INTO procession_indexes (name) VALUES ('i')")
+    await execute(empty, "INSERT INTO procession_to_index (thread_id, message_id, index_name) VALUES ('t', 'm', 'i')")
+    await execute(
+        empty,
+        "INSERT INTO procession_runs (run_id, owner, kind, status, graph_hash, created_at, updated_at, claimed_until,"
+        " cancel_requested, data) VALUES ('r', 'agent', 'agent', 'suspended', '', 1, 1, 0, false, '{}')",
+    )
+    await execute(
+        empty,
+        "INSERT INTO procession_entries (run_id, seq, kind, path, attempt, data) VALUES ('r', 0, 'step', 'a', 1, '42')",
+    )
     assert await empty.upgrade() == TableVersion(version)
+    assert await empty.note(NoteKey(kind="k", resource_id="ada")) == Note("Likes tulips", 1)
+    assert [item.message.text for item in await empty.take("i", limit=9, seconds=0)] == ["Hi"]
+    async with PostgresJournal(postgres_server.url, schema=connection.schema) as journal:
+        assert [(row.run_id, row.status, row.data) for row in await journal.runs()] == [("r", "suspended", None)]
+        assert [(row.path, row.data) for row in await journal.entries("r")] == [("a", "42")]
     thread = await empty.thread("t", resource_id="ada")
     assert thread is not None
     assert thread.title == "Parcels"

@@ -10,7 +10,7 @@ from tests.storage.conversations import NOON, Conversations, said, texts
 
 from procession.errors import MessageError
 from procession.messages.message import Message
-from procession.messages.parts import FilePart, ReasoningPart, TextPart, ToolCallPart
+from procession.messages.parts import FilePart, Part, ReasoningPart, TextPart, ToolCallPart
 from procession.messages.serial import to_json
 from procession.storage.notes import NoteKey
 
@@ -53,7 +53,7 @@ async def test_a_message_comes_back_as_it_was(conversations: Conversations) -> N
 
 async def test_thoughts_come_back_byte_for_byte(conversations: Conversations) -> None:
     """ANT-004: thoughts, their signature, redacted thoughts and a call survive in each store, in order and as they were."""
-    parts = [
+    parts: list[Part] = [
         ReasoningPart("a é 😀  \n", signature="SIG+/=="),
         ReasoningPart("", redacted="ENC=="),
         ToolCallPart("c1", "look", args={"q": " é \n"}, raw_input='{"q": " é \\n"}'),
