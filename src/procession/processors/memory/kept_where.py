@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TypeAlias, cast
 
 from procession.errors import DefinitionError, InputError, MessageError, StoreError, UnreadableThread
+from procession.processors.memory.outbox import outbox_of
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.open_store import open_store
 from procession.storage.threads import ThreadStore
@@ -30,6 +31,7 @@ def storage_of(given: Storage) -> ThreadStore:
         return open_store(given)
     found = cast("object", given)
     if isinstance(found, ThreadStore):
+        outbox_of(found)
         return found
     raise DefinitionError(
         f"a memory's storage is {type(found).__name__}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from procession.errors import MessageError, StoreError
+from procession.errors import DefinitionError, InputError, MessageError, StoreError
 from procession.messages.message import Message
 from procession.messages.serial import to_data
 from procession.messages.value import Value
@@ -33,7 +34,11 @@ LONGEST_PAUSE = 60.0
 _PATIENCE = 10.0
 """Seconds that a read or a save waits for what has to be saved before it."""
 _TRIES = 3
-"""How many turns may fail before the store is left alone: one that cannot be saved is not to hold up all others."""
+"""How many threads may fail before the store is left alone; those that failed last are the last to be tried again."""
+GIVE_UP = 600.0
+"""Seconds for which a turn is tried that the store refuses while it takes others: behind it waits its thread."""
+_LAST_TRY = 2.0
+"""Seconds that a runtime which closes gives what still waits."""
 
 
 class ToSave(Protocol):
@@ -63,7 +68,7 @@ class ToSave(Protocol):
 
     async def save(self, store: Any, within: float | None) -> None:
         """
-        Save it, or raise what the store raises: ``MessageError`` where it can never be saved.
+        Save it, or raise what the store raises: ``InputError`` or ``MessageError`` where it can never be saved.
         """
         ...
 
@@ -102,17 +107,41 @@ class TurnToSave(Value, kw_only=True):
         return sum(len(json.dumps(to_data(message), default=str)) for message in self.messages)
 
 
+class _Waiting:
+    """
+    One turn that waits.
+    """
+
+    __slots__ = ("failed", "since", "size", "turn")
+
+    def __init__(self, turn: ToSave, size: int) -> None:
+        self.turn = turn
+        self.size = size
+        self.since = time.monotonic()
+        self.failed = self.since
+        """When the store refused it last."""
+
+
 class Outbox:
     """
     The turns that wait for one store, the oldest first.
     """
 
-    def __init__(self, *, max_turns: int = MAX_TURNS, max_bytes: int = MAX_BYTES, pause: float = FIRST_PAUSE) -> None:
+    def __init__(
+        self,
+        *,
+        max_turns: int = MAX_TURNS,
+        max_bytes: int = MAX_BYTES,
+        pause: float = FIRST_PAUSE,
+        give_up: float = GIVE_UP,
+    ) -> None:
         self.max_turns = max_turns
         self.max_bytes = max_bytes
         self.pause = pause
-        self._waiting: deque[tuple[ToSave, int]] = deque()
-        self._bytes = 0
+        self.give_up = give_up
+        self._waiting: deque[_Waiting] = deque()
+        self._took = 0.0
+        """When the store took something last."""
         self._lock = threading.Lock()  # the calls of several event loops may share a store
         self._retrying = False
 
@@ -124,7 +153,7 @@ class Outbox:
         Return the messages of a thread that wait, oldest first; the latest of each id.
         """
         found: dict[str, Message] = {}
-        for turn, _ in list(self._waiting):
+        for turn in [entry.turn for entry in list(self._waiting)]:
             if (turn.thread_id, turn.resource_id) == (thread_id, resource_id):
                 found.update((message.id, message) for message in turn.messages)
         return list(found.values())
@@ -146,9 +175,12 @@ class Outbox:
         """
         if self._waiting:
             await self.flush(store)
-            if any(waiting.thread_id == turn.thread_id for waiting, _ in list(self._waiting)):
+            if any(entry.turn.thread_id == turn.thread_id for entry in list(self._waiting)):
                 raise StoreError(f"{type(store).__name__} has yet to take an earlier turn of the thread")
-        await turn.save(store, within)
+            await turn.save(store, within)
+            self._took = time.monotonic()
+        else:
+            await turn.save(store, within)
 
     def hold(self, turn: ToSave) -> bool:
         """
@@ -158,10 +190,10 @@ class Outbox:
             size = turn.size
         except (MessageError, TypeError, ValueError, RecursionError):  # no store could take it
             return False
-        if len(self._waiting) >= self.max_turns or self._bytes + size > self.max_bytes:
+        waiting = list(self._waiting)
+        if len(waiting) >= self.max_turns or sum(entry.size for entry in waiting) + size > self.max_bytes:
             return False
-        self._waiting.append((turn, size))
-        self._bytes += size
+        self._waiting.append(_Waiting(turn, size))
         return True
 
     async def flush(self, store: ThreadStore) -> int:
@@ -184,33 +216,50 @@ class Outbox:
             gone = [
                 entry
                 for entry in self._waiting
-                if entry[0].resource_id == resource_id and thread_id in (None, entry[0].thread_id)
+                if entry.turn.resource_id == resource_id and thread_id in (None, entry.turn.thread_id)
             ]
             for entry in gone:
-                self._remove(entry)
+                self._waiting.remove(entry)
         return len(gone)
 
     async def _flush(self, store: ThreadStore) -> None:
         stuck: set[str] = set()
-        for entry in list(self._waiting):
-            turn, _ = entry
+        for entry in self._by_turns():
+            turn = entry.turn
             if turn.thread_id in stuck:
                 continue
             try:
                 await turn.save(store, _PATIENCE)
-            except MessageError as error:  # somebody else has the thread by now: it never goes there
-                self._remove(entry)
-                log_unsaved("a turn that waited was refused, and is lost", turns=1, error=type(error).__name__)
-            except Exception:
+            except (
+                InputError,
+                MessageError,
+            ) as error:  # such as a thread that somebody else has by now: it never goes there
+                self._lose(entry, error)
+            except Exception as error:
+                if self._took > entry.failed and time.monotonic() - entry.since >= self.give_up:
+                    self._lose(entry, error)
+                    continue
+                entry.failed = time.monotonic()
                 stuck.add(turn.thread_id)
                 if len(stuck) == _TRIES:
                     return
             else:
-                self._remove(entry)
+                self._took = time.monotonic()
+                self._waiting.remove(entry)
 
-    def _remove(self, entry: tuple[ToSave, int]) -> None:
+    def _by_turns(self) -> list[_Waiting]:
+        """
+        Return what waits, thread by thread in order; first the threads that were tried longest ago.
+        """
+        waiting = list(self._waiting)
+        tried: dict[str, float] = {}
+        for entry in waiting:
+            tried.setdefault(entry.turn.thread_id, entry.failed)
+        return sorted(waiting, key=lambda entry: tried[entry.turn.thread_id])
+
+    def _lose(self, entry: _Waiting, error: Exception) -> None:
         self._waiting.remove(entry)
-        self._bytes -= entry[1]
+        log_unsaved("a turn that waited was refused, and is lost", turns=1, error=type(error).__name__)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None, None]:
@@ -236,7 +285,10 @@ class Outbox:
                 await self.flush(store)
                 pause = min(pause * 2, LONGEST_PAUSE)
         except anyio.get_cancelled_exc_class():
-            log_unsaved("the runtime closed before its turns were saved", turns=len(self._waiting))
+            with anyio.move_on_after(_LAST_TRY, shield=True):
+                await self.flush(store)
+            if self._waiting:
+                log_unsaved("the runtime closed before its turns were saved", turns=len(self._waiting))
             raise
         finally:
             self._retrying = False
@@ -248,10 +300,18 @@ _OUTBOXES: WeakKeyDictionary[Any, Outbox] = WeakKeyDictionary()
 def outbox_of(store: ThreadStore) -> Outbox:
     """
     Return the outbox of *store*, which all that use the same object share.
+
+    Raises ``DefinitionError`` for a store that cannot be told from another one.
     """
-    found = _OUTBOXES.get(store)
-    if found is None:
-        found = _OUTBOXES.setdefault(store, Outbox())
+    try:
+        found = _OUTBOXES.get(store)
+        if found is None:
+            found = _OUTBOXES.setdefault(store, Outbox())
+    except TypeError as error:
+        raise DefinitionError(
+            f"{type(store).__name__} has no hash, or no weak references",
+            hint="a store is an object of its own: a dataclass with eq=False, and not with slots alone",
+        ) from error
     return found
 
 

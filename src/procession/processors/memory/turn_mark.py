@@ -135,6 +135,10 @@ class TurnMark:
                 ) from error
             self._hold(scope, turn, error)
             return
+        except BaseException:
+            if outcome == "aborted" and self._on_save_error == "report":  # the grace period is over
+                self._hold(scope, turn, TimeoutError())
+            raise
         if scope.resources.get(UNSAVED) is self._unsaved:  # what a step left to be saved went before it
             scope.resources.pop(UNSAVED, None)
         then, self._notes.then = self._notes.then, []  # which may refer to the request
