@@ -17,6 +17,7 @@ from procession.processors.memory.memory import Memory
 from procession.processors.memory.message_history import MessageHistory
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
+from procession.testing.hash_embedder import HashEmbedder
 from procession.testing.script import call_tool, fail, say
 from procession.tools.tool import client_tool
 
@@ -302,7 +303,20 @@ async def test_a_thread_of_somebody_else(way: str, store: InMemoryStore) -> None
     seen = await ask(agent, way, "Tell me.", thread="t", resource="bob")
     assert isinstance(seen.error, ProcessorError)
     assert isinstance(seen.error.__cause__, MessageError)
-    assert all("secret" not in str(request.messages) for request in model.requests[1:])
+    assert len(model.requests) == 1  # it is refused before it costs anything
+    assert [text for _, text in await stored(store)] == ["secret", "mine"]
+
+
+@both_ways
+async def test_a_thread_of_somebody_else_that_is_not_read(way: str, store: InMemoryStore) -> None:
+    """Where memory only keeps the turn, it is the store that refuses it: the call fails, and nothing is changed."""
+    model = FakeModel(["mine", "yours"])
+    memory = Memory(store, last_messages=False, semantic_recall=True, embedder=HashEmbedder())
+    await ask(Agent("parrot", model=model, memory=memory), way, "secret", **IDS)
+    seen = await ask(Agent("parrot", model=model, memory=memory), way, "Tell me.", thread="t", resource="bob")
+    assert isinstance(seen.error, ProcessorError)
+    assert isinstance(seen.error.__cause__, MessageError)
+    assert "secret" not in str(model.requests[1].messages)
     assert [text for _, text in await stored(store)] == ["secret", "mine"]
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 from tests.models.raw_server import JSON, STREAM, Script, for_ever, raw_server
 from tests.models.wire import DONE, delta, event
 
 from procession.errors import ModelError
+from procession.messages.parts import TextPart
+from procession.messages.prompt import PromptMessage
 from procession.models.failures import failure_of
 from procession.models.model import ModelRequest
 from procession.models.openai_chat import OpenAIChatModel
@@ -261,3 +265,26 @@ async def test_what_is_left_after_the_end_is_not_waited_for() -> None:
     recording = await asked(for_ever(STREAM + b"\r\n" + HELLO, b": still here\n\n" * 5_000))
     assert recording.error is None
     assert recording.text == "Hello"
+
+
+async def test_a_request_that_is_given_up_while_it_is_sent() -> None:
+    """CAN-001: a server that does not read the request is left when the call is cancelled, and nothing is left open."""
+    reached = anyio.Event()
+
+    async def deaf(connection: SocketStream) -> None:
+        async with connection:
+            await connection.receive()
+            reached.set()
+            await anyio.sleep_forever()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    base_url = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/v1"
+    asking = ModelRequest(messages=(PromptMessage("user", (TextPart("x" * 16_000_000),)),))
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, deaf)
+        group.start_soon(record, OpenAIChatModel("m", base_url=base_url).stream(asking))
+        with anyio.fail_after(20):
+            await reached.wait()
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    gc.collect()  # whatever is left open warns

@@ -180,6 +180,8 @@ async def post(
     """
     import httpx
 
+    from procession.models.transport.sent_body import SentBody
+
     check_headers(headers, model)
     content = _encoded(body, model)
     deadline = current_time() + timeouts.total if timeouts.total is not None else None
@@ -197,6 +199,7 @@ async def post(
             request = client.build_request(
                 "POST", url, content=content, headers=dict(headers), timeout=timeout, extensions={"trace": watch}
             )
+            request.stream = SentBody(content)
             try:
                 if (request.url.port or 0) > 65_535:  # which asyncio and trio tell in ways of their own
                     raise httpx.InvalidURL(f"there is no port {request.url.port}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
 
+from procession.errors import MessageError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.contexts import InputContext, OutputResultContext
@@ -132,11 +133,23 @@ class MessageHistory(Processor):
                 recalled = await self._read_back(use, most)
             else:
                 recalled = await self.storage.messages(use.thread_id, resource_id=use.resource_id, last=last)
+            if not recalled and _keeps(use):
+                await self._check_owner(use)
         if outbox and (waiting := outbox.of(use.thread_id, use.resource_id)):
             known = {message.id: message for message in (*recalled, *waiting)}
             recalled = sorted(known.values(), key=lambda message: message.created_at)
             recalled = recalled if last is None else recalled[-last:]
         return recalled
+
+    async def _check_owner(self, use: MemoryUse) -> None:
+        """
+        Raise ``MessageError`` where the thread is somebody else's, and the turn could not be kept: before it costs anything.
+        """
+        thread = await self.storage.thread(use.thread_id)
+        if thread is not None and thread.resource_id != use.resource_id:
+            raise MessageError(
+                f"thread {use.thread_id!r} belongs to another resource", hint="use a thread id of this resource"
+            )
 
     async def _read_back(self, use: MemoryUse, most: float) -> list[Message]:
         """
