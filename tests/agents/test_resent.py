@@ -156,6 +156,34 @@ async def test_an_answer_at_the_end_that_is_known_is_left_out(way: str, store: I
 
 
 @both_ways
+@pytest.mark.parametrize("before", [(), (A1,), (U1, A1)], ids=len)
+async def test_what_is_said_now_is_never_taken_for_what_was_said(
+    way: str, before: tuple[Message, ...], store: InMemoryStore
+) -> None:
+    """A client that counts its messages anew gives a new one the id of an old one: both are kept, and the model is asked."""
+    model = FakeModel("second")
+    given = [one.replace(id=f"n-{one.id}") for one in before]
+    agent = Agent("parrot", model=model, memory=Memory(store, dedupe_resent=True))
+    await ask(agent, way, as_client(*given, U2.replace(id="u1")), **IDS)
+    assert sent(model) == ["one", "first", "two"]
+    assert await stored(store) == ["one", "first", "two", "second"]
+
+
+@both_ways
+@pytest.mark.parametrize("before", [(), (A1,)], ids=len)
+async def test_a_question_without_an_answer_may_be_put_differently(
+    way: str, before: tuple[Message, ...], store: InMemoryStore
+) -> None:
+    """A message that is sent again, in other words, after a turn that failed stands there once, as it is said now."""
+    await store.save("t", "ada", [U2])
+    model = FakeModel("second")
+    given = as_client(*before, U2.with_parts([TextPart("two, please")]))
+    await ask(Agent("parrot", model=model, memory=Memory(store)), way, given, **IDS)
+    assert sent(model) == ["one", "first", "two, please"]
+    assert await stored(store) == ["one", "first", "two, please", "second"]
+
+
+@both_ways
 async def test_a_clients_clock_does_not_change_the_order(way: str, store: InMemoryStore) -> None:
     """What is new stands behind the conversation, in the prompt and in the store, whatever time the client gives it."""
     early = datetime.now(UTC) - timedelta(days=1)

@@ -5,15 +5,16 @@ MemoryInputFilter: what a client sends again of a conversation stands there once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from procession.messages.combine import recalled
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
-from procession.messages.parts import FilePart, Part, Parts, TextPart, ToolCallPart
+from procession.messages.parts import Part, Parts
 from procession.processors.contexts import InputContext
 from procession.processors.memory.kept_where import reading
 from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.said_anew import is_said_anew, what_is_said
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.options import a_flag, one_of
 from procession.processors.processor import Processor
@@ -71,6 +72,8 @@ class MemoryInputFilter(Processor):
             passages = await self.storage.around(refs, resource_id=use.resource_id)
         stored = {one.id: one for passage in passages for one in passage.messages}
         pairs = [(known, one) for one in given if (known := stored.get(one.id)) is not None]
+        if pairs and pairs[-1][1] is given[-1] and is_said_anew(given[-1], pairs[-1][0]):
+            pairs.pop()
         if use.override("dedupe_resent", self.dedupe_resent):
             pairs += await self._resent([one for one in given if one.id not in stored], use)
         if pairs:
@@ -113,7 +116,7 @@ def _same_end(stored: list[Message], given: Sequence[Message]) -> Sequence[Messa
 
     Behind it there may be questions that got no answer.
     """
-    said, asked = [_what(one) for one in stored], [_what(one) for one in given]
+    said, asked = [what_is_said(one) for one in stored], [what_is_said(one) for one in given]
     if given and given[-1].role == "user":
         asked.pop()
     end = len(stored)
@@ -124,21 +127,6 @@ def _same_end(stored: list[Message], given: Sequence[Message]) -> Sequence[Messa
         if not end or stored[end - 1].role != "user" or end <= len(stored) - _UNANSWERED:
             return ()
         end -= 1
-
-
-def _what(message: Message) -> tuple[Any, ...]:
-    """
-    Return who said a message, and what: by that it is known where a client gave it another id.
-    """
-    return (message.role, *[shown for part in message.parts if (shown := _shown(part)) is not None])
-
-
-def _shown(part: Part) -> tuple[Any, ...] | None:
-    if isinstance(part, TextPart):
-        return ("text", part.text) if part.text else None
-    if isinstance(part, ToolCallPart):  # what has become of it may be further on one side
-        return ("call", part.tool_call_id, part.tool_name)
-    return ("file", part.media_type, part.data) if isinstance(part, FilePart) else None
 
 
 def _unsigned(message: Message) -> Message:

@@ -15,6 +15,7 @@ from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.memory.history_limit import HistoryLimit
 from procession.processors.memory.kept_where import reading
 from procession.processors.memory.outbox import outbox_of
+from procession.processors.memory.said_anew import say_anew
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire, TurnMark
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.options import a_flag, one_of
@@ -94,7 +95,7 @@ class MessageHistory(Processor):
         if use is None or not use.enabled:
             return
         found = await self._recall(use) if use.last_messages != 0 and not use.observed else []
-        recalled = [message for message in found if message.role != "system"]
+        recalled = say_anew(ctx.message_list, [message for message in found if message.role != "system"])
         if recalled:
             ctx.message_list.add(recalled, "memory")
             put_behind(ctx.message_list, recalled)
