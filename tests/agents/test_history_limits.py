@@ -49,7 +49,7 @@ def sent(model: FakeModel) -> list[str]:
 async def test_so_many_tokens_are_recalled(way: str, limit: Any) -> None:
     """Messages of more than the limit are left out, the oldest first; further ones with it, a quarter unless told otherwise."""
     store, model = await thread_of("one", "two", "three", "four"), FakeModel("x")  # 5.8 tokens each
-    memory = Memory(store, last_messages=limit, token_counter=words)
+    memory = Memory(store, last_messages=limit, token_counter=words if tokens is not None else None)
     await ask(Agent("parrot", model=model, memory=memory), way, "a question that is longer than all of that", **IDS)
     kept = ["three", "four"] if isinstance(limit, HistoryLimit) else [".", "two", "three", "four"]
     assert sent(model) == [*kept, "a question that is longer than all of that"]
@@ -173,7 +173,7 @@ def test_history_is_valid_for_a_model_however_it_is_cut(
         stored = _messages(turns)
         await store.save("t", "ada", stored)
         limit = HistoryLimit(max_messages=count, max_tokens=tokens)
-        memory = Memory(store, last_messages=limit, token_counter=words)
+        memory = Memory(store, last_messages=limit, token_counter=words if tokens is not None else None)
         await Agent("parrot", model=model, memory=memory).generate("the newest question", **IDS)
         _check(list(model.requests[0].messages))
         told = sum(words(entry.text) for entry in model.requests[0].messages[:-1] if entry.text != ".")

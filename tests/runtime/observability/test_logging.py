@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -117,3 +118,9 @@ print("structlog" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=50)
     assert (done.stdout.strip(), done.stderr) == ("False", "")
+
+
+async def test_a_run_while_another_thread_imports_structlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of several threads may begin at once: one that finds structlog half imported is none the worse for it."""
+    monkeypatch.setitem(sys.modules, "structlog", ModuleType("structlog"))
+    assert (await run(create_workflow("w").then(plus("a", 1)).commit())).status == "success"

@@ -31,7 +31,7 @@ def storage_of(given: Storage) -> ThreadStore:
         return open_store(given)
     found = cast("object", given)
     if isinstance(found, ThreadStore):
-        outbox_of(found)
+        outbox_of(found)  # which refuses a store that cannot be told from others
         return found
     raise DefinitionError(
         f"a memory's storage is {type(found).__name__}",

@@ -29,7 +29,8 @@ _level_names = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "
 
 def _wanted(level: int) -> bool:
     structlog = sys.modules.get("structlog")
-    if structlog is not None and structlog.is_configured():
+    is_configured = getattr(structlog, "is_configured", None)  # another thread may be importing it
+    if structlog is not None and is_configured is not None and is_configured():
         ask = getattr(structlog.get_logger("procession").bind(), "is_enabled_for", None)
         return bool(ask(level)) if ask is not None else True
     if not _logger.isEnabledFor(level):
