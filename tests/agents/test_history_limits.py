@@ -49,7 +49,7 @@ def sent(model: FakeModel) -> list[str]:
 async def test_so_many_tokens_are_recalled(way: str, limit: Any) -> None:
     """Messages of more than the limit are left out, the oldest first; further ones with it, a quarter unless told otherwise."""
     store, model = await thread_of("one", "two", "three", "four"), FakeModel("x")  # 5.8 tokens each
-    memory = Memory(store, last_messages=limit, token_counter=words if tokens is not None else None)
+    memory = Memory(store, last_messages=limit, token_counter=words)
     await ask(Agent("parrot", model=model, memory=memory), way, "a question that is longer than all of that", **IDS)
     kept = ["three", "four"] if isinstance(limit, HistoryLimit) else [".", "two", "three", "four"]
     assert sent(model) == [*kept, "a question that is longer than all of that"]

@@ -164,7 +164,7 @@ class Outbox:
         """
         return [
             (turn.thread_id, message)
-            for turn, _ in list(self._waiting)
+            for turn in [entry.turn for entry in list(self._waiting)]
             if turn.resource_id == resource_id
             for message in turn.messages
         ]
