@@ -117,6 +117,14 @@ async def test_metadata_that_no_store_can_keep_is_refused_before_the_model_is_as
     assert model.requests == []
 
 
+@both_ways
+async def test_options_of_a_call_without_a_thread_are_checked_too(way: str) -> None:
+    """A wrong name is told with the first call, and not only with the first one that names a thread."""
+    seen = await ask(parrot(Memory(InMemoryStore())), way, memory_options={"lastMessages": 3})
+    assert isinstance(seen.error, InputError)
+    assert "unknown memory option 'lastMessages'" in str(seen.error) and "last_messages" in str(seen.error)
+
+
 async def test_titles_metadata_and_counts_for_people_are_checked() -> None:
     """``update_thread`` and ``recall`` take what a store can keep or count, and name what it cannot."""
     memory = Memory(InMemoryStore())
