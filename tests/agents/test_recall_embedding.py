@@ -23,8 +23,8 @@ from tests.processors.recall_kit import (
 
 from procession.errors import ModelError
 from procession.messages.message import Message
-from procession.processors.memory.index_turn import turn_of
 from procession.processors.memory.memory import Memory
+from procession.processors.memory.recalled.turn import turn_of
 from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.runtime.runtime import Runtime
 from procession.storage.memory import InMemoryStore
@@ -76,7 +76,7 @@ async def test_in_an_open_runtime_it_holds_up_no_answer() -> None:
 
 async def test_in_an_open_runtime_a_failing_embedder_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be embedded is, once the embedder works again, without another turn."""
-    monkeypatch.setattr("procession.processors.memory.index_turn._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("procession.processors.memory.recalled.turn._FIRST_PAUSE", 0.001)
     worked, store = anyio.Event(), InMemoryStore()
 
     class Recovering(Failing):

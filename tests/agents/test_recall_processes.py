@@ -12,8 +12,8 @@ import anyio
 import pytest
 from tests.processors.recall_kit import INDEX, LONG_AGO, Words, said
 
-from procession.processors.memory.indexer import Indexer
 from procession.processors.memory.memory import Memory
+from procession.processors.memory.recalled.indexer import Indexer
 from procession.storage.sqlite.store import SQLiteStore
 
 

@@ -18,7 +18,7 @@ from procession.models.model import ModelRequest
 from procession.processors.guardrails.cost_guard import CostGuard
 from procession.processors.memory.memory import Memory
 from procession.processors.memory.title import ThreadTitle
-from procession.processors.memory.title_settings import TitleSettings
+from procession.processors.memory.titles.settings import TitleSettings
 from procession.runtime.runtime import Runtime
 from procession.storage.memory import InMemoryStore
 from procession.storage.memory_costs import InMemoryCosts

@@ -18,8 +18,8 @@ from procession.agents.agent import Agent
 from procession.errors import DefinitionError, InputError, ProcessorDefinitionError, ProcessorError
 from procession.messages.parts import ToolCallPart
 from procession.processors.memory.memory import Memory
+from procession.processors.memory.working.settings import WorkingMemorySettings
 from procession.processors.memory.working_memory import WorkingMemory
-from procession.processors.memory.working_memory_settings import WorkingMemorySettings
 from procession.storage.memory import InMemoryStore
 from procession.storage.notes import Note
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall, ScriptEntry

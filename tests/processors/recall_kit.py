@@ -14,8 +14,8 @@ from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.models.embedder import Embeddings, checked_texts
 from procession.models.model import ModelRequest
-from procession.processors.memory.indexer import Indexer
 from procession.processors.memory.memory import Memory
+from procession.processors.memory.recalled.indexer import Indexer
 from procession.storage.memory import InMemoryStore
 from procession.testing.fake_model import FakeModel
 

@@ -12,7 +12,7 @@ from tests.processors.recall_kit import Words, found, indexer, said, saved
 from procession.messages.message import Message
 from procession.messages.parts import ReasoningPart, StepStartPart, TextPart, ToolCallPart
 from procession.models.embedder import Embeddings
-from procession.processors.memory.embedded_text import PIECE, facts_of, pieces_of_message
+from procession.processors.memory.recalled.text import PIECE, facts_of, pieces_of_message
 from procession.storage.memory import InMemoryStore
 from procession.storage.threads import MessageRef
 

@@ -13,7 +13,7 @@ from tests.processors.recall_kit import Failing, Watched, Words, found, indexer,
 from procession.errors import InputError, ModelError
 from procession.messages.message import Message
 from procession.models.embedder import Embeddings
-from procession.processors.memory.index_turn import BATCH, turn_of
+from procession.processors.memory.recalled.turn import BATCH, turn_of
 from procession.storage.memory import InMemoryStore
 
 

@@ -10,7 +10,7 @@ from tests.processors.recall_kit import Words
 from procession.errors import DefinitionError, InputError
 from procession.processors.memory import semantic_recall
 from procession.processors.memory.memory import Memory
-from procession.processors.memory.recall_settings import RecallSettings, recall_settings
+from procession.processors.memory.recalled.settings import RecallSettings, recall_settings
 from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.storage.memory import InMemoryStore
 from procession.testing.hash_embedder import HashEmbedder

@@ -14,7 +14,7 @@ from tests.processors.memory.observing_kit import (
 )
 from tests.storage.conversations import Conversations
 
-from procession.processors.memory.observing import thread_key
+from procession.processors.memory.observed.observing import thread_key
 
 KEY = thread_key(THREAD, RESOURCE)
 

@@ -14,11 +14,11 @@ from procession.messages.parts import Part, TextPart, ToolCallPart
 from procession.models.model import ModelRequest
 from procession.models.tokens.heuristic import HeuristicCounter
 from procession.processors.memory.memory import Memory
-from procession.processors.memory.observation_settings import ObservationSettings, observation_settings
 from procession.processors.memory.observational import CONTINUATION_ID
-from procession.processors.memory.observations import Observations
-from procession.processors.memory.observing import Observing
-from procession.processors.memory.unobserved import Costs
+from procession.processors.memory.observed.observations import Observations
+from procession.processors.memory.observed.observing import Observing
+from procession.processors.memory.observed.settings import ObservationSettings, observation_settings
+from procession.processors.memory.observed.unobserved import Costs
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.threads import ThreadStore
 from procession.testing.fake_model import FakeModel

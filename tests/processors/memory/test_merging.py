@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from procession.processors.memory.merging import merge_texts, merge_values
+from procession.processors.memory.working.merging import merge_texts, merge_values
 
 LINES = st.lists(st.sampled_from(["", "# User", "- Name:", "- Name: Bob", "- Likes: tea", "x", "y", "z"]), max_size=12)
 TEXTS = LINES.map("\n".join)

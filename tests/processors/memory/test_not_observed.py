@@ -18,7 +18,7 @@ from tests.processors.memory.observing_kit import (
     stored,
 )
 
-from procession.processors.memory.observing import thread_key
+from procession.processors.memory.observed.observing import thread_key
 from procession.processors.processor import Processor
 from procession.storage.memory_store import InMemoryStore
 from procession.testing.fake_model import FakeModel

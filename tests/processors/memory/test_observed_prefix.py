@@ -25,7 +25,7 @@ from tests.processors.memory.observing_kit import (
 from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.messages.parts import Part, TextPart
-from procession.processors.memory.observations import (
+from procession.processors.memory.observed.observations import (
     Batch,
     Claim,
     Observation,
@@ -33,8 +33,8 @@ from procession.processors.memory.observations import (
     place_of,
     read_observations,
 )
-from procession.processors.memory.observing import thread_key
-from procession.processors.memory.unobserved import Costs, fitting_newest, kept_from, within_budget
+from procession.processors.memory.observed.observing import thread_key
+from procession.processors.memory.observed.unobserved import Costs, fitting_newest, kept_from, within_budget
 from procession.storage.memory_store import InMemoryStore
 
 KEY = thread_key(THREAD, RESOURCE)

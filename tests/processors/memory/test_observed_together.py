@@ -11,9 +11,9 @@ from tests.processors.memory.observing_kit import COUNTER, RESOURCE, answer, obs
 from procession import Agent, Runtime
 from procession.models.model import ModelRequest
 from procession.processors.memory.memory import Memory
-from procession.processors.memory.observations import read_observations
-from procession.processors.memory.observing import thread_key
-from procession.processors.memory.unobserved import after
+from procession.processors.memory.observed.observations import read_observations
+from procession.processors.memory.observed.observing import thread_key
+from procession.processors.memory.observed.unobserved import after
 from procession.storage.sqlite.store import SQLiteStore
 from procession.testing.fake_model import FakeModel
 

@@ -27,7 +27,7 @@ from tests.processors.memory.observing_kit import (
 
 from procession.errors import ModelError, StoreError
 from procession.models.model import ModelRequest
-from procession.processors.memory.observing import thread_key
+from procession.processors.memory.observed.observing import thread_key
 from procession.storage.memory_store import InMemoryStore
 from procession.storage.notes import Note, NoteKey
 

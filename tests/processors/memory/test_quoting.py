@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from procession.processors.memory.observations import Observation
-from procession.processors.memory.observed_text import line_of
+from procession.processors.memory.observed.observations import Observation
+from procession.processors.memory.observed.text import line_of
 from procession.processors.memory.quoting import Quoting
 
 NAMES = ["working_memory", "conversation"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from procession.messages.message import Message
 from procession.messages.parts import TextPart
-from procession.processors.memory.title_text import title_of, transcript
+from procession.processors.memory.titles.text import title_of, transcript
 
 
 @pytest.mark.parametrize(

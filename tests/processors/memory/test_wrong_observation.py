@@ -9,7 +9,7 @@ from tests.processors.memory.observing_kit import HERE, RESOURCE, THREAD, agent_
 
 from procession.errors import DefinitionError, InputError, ProcessorError
 from procession.processors.memory.memory import Memory
-from procession.processors.memory.observing import thread_key
+from procession.processors.memory.observed.observing import thread_key
 from procession.storage.memory_store import InMemoryStore
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from procession.errors import InputError
 from procession.processors.memory.history_limit import history_limit
-from procession.processors.memory.recall_settings import recall_override
-from procession.processors.memory.title_settings import title_override
+from procession.processors.memory.recalled.settings import recall_override
+from procession.processors.memory.titles.settings import title_override
 
 __all__ = ["checked_options"]
 

@@ -17,23 +17,23 @@ from procession.processors.memory.kept_threads import KeptThreads
 from procession.processors.memory.kept_where import Storage, storage_of
 from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
-from procession.processors.memory.recall_hit import RecallHit
-from procession.processors.memory.recall_settings import RecallGiven
+from procession.processors.memory.recalled.hit import RecallHit
+from procession.processors.memory.recalled.settings import RecallGiven
 from procession.processors.memory.semantic_recall import SemanticRecall
 from procession.processors.memory.title import title_of_memory
-from procession.processors.memory.title_settings import TitleSettings
+from procession.processors.memory.titles.settings import TitleSettings
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
+from procession.processors.memory.working.settings import WorkingMemorySettings
 from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
-from procession.processors.memory.working_memory_settings import WorkingMemorySettings
 from procession.processors.options import a_flag
 from procession.processors.processor import Processor
 from procession.storage.vectors import VectorStore
 
 if TYPE_CHECKING:
-    from procession.processors.memory.observation_settings import Observational
     from procession.processors.memory.observational import ObservationalMemory
-    from procession.processors.memory.observations import Observation
+    from procession.processors.memory.observed.observations import Observation
+    from procession.processors.memory.observed.settings import Observational
 
 __all__ = ["Memory"]
 

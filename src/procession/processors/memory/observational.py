@@ -21,13 +21,13 @@ from procession.processors.contexts import InputContext, OutputResultContext
 from procession.processors.cost_account import settle_late
 from procession.processors.log import log_once
 from procession.processors.memory.message_history import put_behind
-from procession.processors.memory.observation_settings import ObservationSettings, observation_settings
-from procession.processors.memory.observations import Observation, Observations
-from procession.processors.memory.observed_text import CONTINUATION, fitting_observations, shown_observations
-from procession.processors.memory.observing import Observing, thread_key
+from procession.processors.memory.observed.observations import Observation, Observations
+from procession.processors.memory.observed.observing import Observing, thread_key
+from procession.processors.memory.observed.settings import ObservationSettings, observation_settings
+from procession.processors.memory.observed.text import CONTINUATION, fitting_observations, shown_observations
+from procession.processors.memory.observed.unobserved import Costs, after, fitting_newest
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import turn_notes
-from procession.processors.memory.unobserved import Costs, after, fitting_newest
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.options import one_of
 from procession.processors.processor import Processor

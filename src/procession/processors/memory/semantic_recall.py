@@ -15,11 +15,11 @@ from procession.errors import DefinitionError, InputError, ModelError
 from procession.messages.message_list import MessageList
 from procession.models.embedder import Embedder
 from procession.processors.contexts import InputContext, OutputResultContext
-from procession.processors.memory.embedded_text import text_to_embed
-from procession.processors.memory.indexer import Indexer
 from procession.processors.memory.message_history import put_behind
-from procession.processors.memory.recall_hit import RecallHit
-from procession.processors.memory.recall_settings import RecallGiven, RecallSettings, recall_settings
+from procession.processors.memory.recalled.hit import RecallHit
+from procession.processors.memory.recalled.indexer import Indexer
+from procession.processors.memory.recalled.settings import RecallGiven, RecallSettings, recall_settings
+from procession.processors.memory.recalled.text import text_to_embed
 from procession.processors.memory.turn_mark import turn_notes
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.options import one_of, seconds, whole_number

@@ -19,8 +19,8 @@ from procession.models.model import LanguageModel, ModelRequest
 from procession.processors.contexts import OutputResultContext
 from procession.processors.cost_account import settle_late
 from procession.processors.log import log_callback_error, log_not_written
-from procession.processors.memory.title_settings import TitleSettings, title_settings
-from procession.processors.memory.title_text import INSTRUCTIONS, title_of, transcript
+from procession.processors.memory.titles.settings import TitleSettings, title_settings
+from procession.processors.memory.titles.text import INSTRUCTIONS, title_of, transcript
 from procession.processors.memory.turn_mark import turn_notes
 from procession.processors.memory.use import MemoryUse, use_of
 from procession.processors.processor import Processor

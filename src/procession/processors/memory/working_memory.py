@@ -18,14 +18,14 @@ from procession.processors.memory.kept_where import unreadable
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import OnSaveError, turn_notes
 from procession.processors.memory.use import MemoryUse, use_of
-from procession.processors.memory.working_memory_forms import TEMPLATE, Form, MarkdownForm, SchemaForm
-from procession.processors.memory.working_memory_prompt import TAG, TOOL, instructions_for, shown_in
-from procession.processors.memory.working_memory_settings import (
+from procession.processors.memory.working.forms import TEMPLATE, Form, MarkdownForm, SchemaForm
+from procession.processors.memory.working.prompt import TAG, TOOL, instructions_for, shown_in
+from procession.processors.memory.working.settings import (
     WorkingMemoryScope,
     WorkingMemorySettings,
     working_memory_settings,
 )
-from procession.processors.memory.working_memory_updates import WorkingMemoryUpdates, write_merged
+from procession.processors.memory.working.updates import WorkingMemoryUpdates, write_merged
 from procession.processors.options import one_of
 from procession.processors.processor import Processor, StepOverrides
 from procession.steps.scope import RequestScope

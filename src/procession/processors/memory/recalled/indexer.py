@@ -17,8 +17,8 @@ import anyio
 from procession.errors import InputError, ModelError
 from procession.models.embedder import Embedder, Vector
 from procession.processors.log import log_embedding
-from procession.processors.memory.embedded_text import facts_of, pieces_of_message
-from procession.processors.memory.index_turn import BATCH, IndexTurn, turn_of
+from procession.processors.memory.recalled.text import facts_of, pieces_of_message
+from procession.processors.memory.recalled.turn import BATCH, IndexTurn, turn_of
 from procession.storage.index_queue import IndexQueue, ToIndex
 from procession.storage.vectors import VectorItem, VectorStore
 

@@ -11,7 +11,7 @@ from typing import Any
 from procession.messages.message import Message
 from procession.messages.parts import ErrorPart, FilePart, ToolCallPart
 from procession.models.tokens.counter import TokenCounter, as_json
-from procession.processors.memory.observations import Observation, place_of
+from procession.processors.memory.observed.observations import Observation, place_of
 from procession.processors.memory.quoting import Quoting
 
 __all__ = ["CONTINUATION", "fitting_observations", "line_of", "noted", "shown_observations", "transcript"]

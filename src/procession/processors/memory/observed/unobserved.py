@@ -11,7 +11,7 @@ from procession.messages.message import Message
 from procession.messages.parts import ToolCallPart
 from procession.messages.prompt_parts import ANSWERED
 from procession.models.tokens.counter import TokenCounter
-from procession.processors.memory.observations import Place, place_of
+from procession.processors.memory.observed.observations import Place, place_of
 from procession.processors.prompt_budget import entries_of
 from procession.storage.threads import MessageRef, ThreadStore
 

@@ -18,8 +18,7 @@ from procession.errors import ModelError
 from procession.ids import new_id
 from procession.messages.message import Message
 from procession.models.model import LanguageModel
-from procession.processors.memory.observation_settings import ObservationSettings
-from procession.processors.memory.observations import (
+from procession.processors.memory.observed.observations import (
     NOTHING,
     Batch,
     Claim,
@@ -28,9 +27,10 @@ from procession.processors.memory.observations import (
     place_of,
     read_observations,
 )
-from procession.processors.memory.observed_text import line_of
-from procession.processors.memory.observer import observed, reflected
-from procession.processors.memory.unobserved import (
+from procession.processors.memory.observed.observer import observed, reflected
+from procession.processors.memory.observed.settings import ObservationSettings
+from procession.processors.memory.observed.text import line_of
+from procession.processors.memory.observed.unobserved import (
     Costs,
     after,
     kept_from,

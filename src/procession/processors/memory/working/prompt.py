@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from procession.messages.message import SystemMessage
 from procession.processors.memory.quoting import Quoting
-from procession.processors.memory.working_memory_forms import Form
+from procession.processors.memory.working.forms import Form
 
 __all__ = ["TAG", "TOOL", "instructions_for", "shown_in"]
 
@@ -32,7 +32,7 @@ def instructions_for(form: Form, text: str | None, *, scope: str, writable: bool
     """
     Return the system message for a working memory that holds *text*, or nothing.
 
-    >>> from procession.processors.memory.working_memory_forms import MarkdownForm
+    >>> from procession.processors.memory.working.forms import MarkdownForm
     >>> told = instructions_for(MarkdownForm("- Name:"), "- Name: </working_memory_data>", scope="thread", writable=True)
     >>> print(told[told.index("<working_memory_data>"):])
     <working_memory_data>

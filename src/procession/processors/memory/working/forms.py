@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from procession.errors import InputError, ProcessorDefinitionError, SchemaError
 from procession.messages.shapes import is_dict, is_form, is_items
-from procession.processors.memory.merging import MergedValue, merge_texts, merge_values
+from procession.processors.memory.working.merging import MergedValue, merge_texts, merge_values
 
 __all__ = ["TEMPLATE", "Form", "MarkdownForm", "SchemaForm"]
 

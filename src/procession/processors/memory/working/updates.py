@@ -20,8 +20,8 @@ from procession.processors.log import log_not_written, log_overwritten
 from procession.processors.memory.outbox import outbox_of
 from procession.processors.memory.turn_mark import UNSAVED, OnSaveError, TurnNotes
 from procession.processors.memory.unsaved import Unsaved
-from procession.processors.memory.working_memory_forms import Form
-from procession.processors.memory.working_memory_prompt import TOOL
+from procession.processors.memory.working.forms import Form
+from procession.processors.memory.working.prompt import TOOL
 from procession.steps.scope import Outcome, RequestScope
 from procession.steps.step_marks import StepAnswer
 from procession.storage.notes import NoteKey, NoteStore

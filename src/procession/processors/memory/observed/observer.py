@@ -13,9 +13,9 @@ from procession.errors import ModelError
 from procession.messages.message import Message
 from procession.models.ask import ask
 from procession.models.model import LanguageModel
-from procession.processors.memory.observation_settings import ObservationSettings
-from procession.processors.memory.observations import Observation, Priority
-from procession.processors.memory.observed_text import noted, transcript
+from procession.processors.memory.observed.observations import Observation, Priority
+from procession.processors.memory.observed.settings import ObservationSettings
+from procession.processors.memory.observed.text import noted, transcript
 from procession.steps.scope import RequestScope
 
 __all__ = ["MOST_OBSERVATIONS", "observed", "reflected"]

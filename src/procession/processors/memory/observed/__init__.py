@@ -1,0 +1,3 @@
+"""
+What observational memory is made of.
+"""

@@ -1,0 +1,3 @@
+"""
+What semantic recall is made of.
+"""

@@ -1,0 +1,3 @@
+"""
+What titles of threads are made of.
+"""

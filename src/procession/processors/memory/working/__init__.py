@@ -1,0 +1,3 @@
+"""
+What working memory is made of.
+"""
