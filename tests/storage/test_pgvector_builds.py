@@ -179,3 +179,30 @@ async def test_there_is_nothing_to_build(store: Any) -> None:
     """An index that nothing was put into is an error, as its name may be wrong."""
     with pytest.raises(StoreError, match="no vectors to build an index of"):
         await store.build_vector_index("unknown")
+
+
+async def test_who_owns_no_table_puts_and_does_not_build(store: Any, other: Any, url: str) -> None:
+    """A user that may only read and write an index's table serves; that its owner has to build is told to an operator."""
+    from procession.storage.postgres.store import PostgresStore
+    from procession.storage.postgres.vector_table import VectorTable
+
+    schema, role = schema_of(store), url.rpartition("/")[2] + "_server"
+    await store.put_vectors("i", MANY[:1])
+    other.execute(f"CREATE ROLE {role} LOGIN")
+    other.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO {role}')
+    other.execute(f'GRANT SELECT ON "{schema}".procession_version TO {role}')
+    other.execute(f"GRANT SELECT, INSERT, DELETE ON {VectorTable.of('i', schema).name} TO {role}")
+    try:
+        async with PostgresStore(url.replace("procession@", f"{role}@"), schema=schema) as serving:
+            with capture_logs() as told:
+                await serving.put_vectors("i", MANY)
+                while not told:
+                    await anyio.lowlevel.checkpoint()
+            assert "the user may not do that" in told[0]["why"]
+            assert ids(await serving.search("i", [1.0, 0.0, 0.5], top_k=1, resource_id="ada")) == ["m0"]
+            assert await store.build_vector_index("i")
+            assert ids(await serving.search("i", [1.0, 0.0, 0.5], top_k=1, resource_id="ada")) == ["m0"]
+            assert await serving.delete_vectors(index="i") == 100
+    finally:
+        other.execute(f"DROP OWNED BY {role}")
+        other.execute(f"DROP ROLE {role}")

@@ -12,9 +12,6 @@ from procession.errors import StoreError
 
 __all__ = ["bring_extension", "need_extension"]
 
-_LOCK = int.from_bytes(b"pgvector", "big", signed=True)
-"""The advisory lock of those who bring it: two at a time fail, whatever ``IF NOT EXISTS`` promises."""
-
 
 async def bring_extension(made: AsyncConnection) -> bool:
     """
@@ -25,11 +22,11 @@ async def bring_extension(made: AsyncConnection) -> bool:
     may = "SELECT FROM pg_available_extensions WHERE name = 'vector' AND has_database_privilege(current_database(), 'CREATE')"
     if (await made.execute(text(may))).first() is None:
         return False
-    await made.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
     try:
         async with made.begin_nested():
             await made.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-    except DBAPIError:  # some servers leave extensions to administrators, whatever else a user may do
+    except DBAPIError:
+        # Of two at a time one fails, whatever IF NOT EXISTS promises; and some servers leave extensions to administrators.
         return await _is_there(made)
     return True
 
