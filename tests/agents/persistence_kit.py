@@ -48,7 +48,15 @@ def agent(store: InMemoryStore, *replies: Any, tool: Tool[Any] | None = None, **
     return Agent("clerk", model=model, tools=[tool or lookup()], memory=memory, **options)
 
 
-MEMORY = ("semantic_recall", "read_only", "persist_on_tripwire", "save_per_step", "last_messages", "working_memory")
+MEMORY = (
+    "semantic_recall",
+    "embedder",
+    "read_only",
+    "persist_on_tripwire",
+    "save_per_step",
+    "last_messages",
+    "working_memory",
+)
 REMEMBERING: dict[str, Any] = {"working_memory": True, "semantic_recall": True, "embedder": HashEmbedder()}
 """What a memory is made with in every scene: each feature that keeps something."""
 
@@ -207,7 +215,7 @@ SCENES: dict[str, Scene] = {
     "resumed": resumed,
     "resumed, and a tripwire behind it": partial(resumed, **LATE),
     "`read_only`": partial(completed, read_only=True),
-    "`last_messages=False`": partial(completed, last_messages=False, semantic_recall=False),
+    "`last_messages=False`": partial(completed, last_messages=False, semantic_recall=False, embedder=None),
     "`max_steps` reached": partial(completed, max_steps=1),
     "structured output": lambda way, store: completed(
         way, store, first_step(), say('{"where": "up"}'), structured_output=Answer
