@@ -79,6 +79,11 @@ LATE = {
         "models.openai_responses", "models.providers", "models.transport",
     ),
     "what makes a tool of a function": ("tools.signature",),
+    "what a memory has only where it is switched on": (
+        "processors.memory.memory_token_limiter", "processors.memory.observational", "processors.memory.observed",
+        "processors.memory.recalled", "processors.memory.semantic_recall", "processors.memory.title",
+        "processors.memory.titles", "processors.memory.working", "processors.memory.working_memory",
+    ),
     "what keeps answers": ("agents.step_answer", "processors.cache", "storage.redis"),
     "what writes runs down and goes on with them": (
         "runtime.durable.forking", "runtime.durable.going_on", "runtime.durable.holding", "runtime.durable.journal",

@@ -19,7 +19,6 @@ from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output as wanted_output
 from procession.processors.chain import ProcessorList
-from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
 from procession.steps.step import Step, StepContext
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from procession.agents.explanation import Explanation
     from procession.agents.forget import Forgotten
     from procession.agents.state import LoopState
+    from procession.processors.memory.memory import Memory
     from procession.storage.base import JournalStore
 
 __all__ = ["Agent"]

@@ -33,7 +33,7 @@ from procession.ids import new_id
 from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
 from procession.messages.message_list import MessageList
 from procession.processors.hooks import Hook
-from procession.processors.memory.turn_mark import UNSAVED
+from procession.processors.memory.unsaved import UNSAVED
 from procession.processors.processor import FunctionProcessor
 from procession.runtime.run import Run, RunResult
 from procession.steps.abort import AbortSignal

@@ -5,7 +5,7 @@ Caller: what a call needs of the agent that is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.agents.callbacks import Condition
 from procession.agents.pipelines import GuardMode, Pipelines
@@ -14,11 +14,13 @@ from procession.agents.turns import ThreadPolicy
 from procession.models.model import LanguageModel
 from procession.models.structured_output import StructuredOutput
 from procession.processors.chain import ProcessorList
-from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.request_context import RequestContext
 from procession.tools.tool import Approver, Tool
 from procession.workflows.workflow import Workflow
+
+if TYPE_CHECKING:
+    from procession.processors.memory.memory import Memory
 
 __all__ = ["Caller"]
 

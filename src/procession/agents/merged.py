@@ -20,9 +20,7 @@ from procession.messages.value import Value
 from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
-from procession.processors.memory.call_options import checked_options
-from procession.processors.memory.title import ON_TITLE
-from procession.processors.memory.use import MemoryUse, thread_given
+from procession.processors.memory.use import ON_TITLE, MemoryUse, thread_given
 from procession.steps.owner import THREAD
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
@@ -45,6 +43,8 @@ def use_memory(agent: Caller, options: CallOptions, scope: RequestScope) -> tupl
     said = options.get("memory_options")
     if said:  # as a suspended run can write it down
         if agent.memory is not None:  # also where the call names no thread, and nothing would come of it
+            from procession.processors.memory.call_options import checked_options  # with the first that says something
+
             checked_options(said)
         options["memory_options"] = {name: _plain(value) for name, value in said.items()}
     in_use = agent.memory is not None and thread is not None

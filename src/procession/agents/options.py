@@ -22,7 +22,6 @@ from procession.models.model import ToolChoice
 from procession.models.structured_output import may_be_structured
 from procession.processors.apply import CHOICE_HINT, NAMES_HINT, fault_of_names, is_choice
 from procession.processors.chain import ProcessorList
-from procession.processors.memory.memory import Memory
 from procession.runtime.runtime import Runtime
 from procession.steps.abort import AbortSignal
 from procession.steps.request_context import RequestContext
@@ -177,7 +176,11 @@ def _is_system(value: Any) -> bool:
 
 
 def _is_memory(value: Any) -> bool:
-    return value is None or isinstance(value, Memory)
+    if value is None:
+        return True
+    from procession.processors.memory.memory import Memory  # with the first that is given
+
+    return isinstance(value, Memory)
 
 
 def _is_runtime(value: Any) -> bool:

@@ -13,7 +13,6 @@ from procession.processors.chain import ProcessorList, chain, is_workflow, owner
 from procession.processors.development import developing
 from procession.processors.hooks import INPUT_HOOKS, OUTPUT_HOOKS, Hook
 from procession.processors.log import log_once
-from procession.processors.memory.memory import Memory
 from procession.processors.protocols import hook_methods, option
 from procession.processors.recovery.prefill import PrefillErrorHandler
 from procession.processors.utility.structured_output import StructuredOutputProcessor
@@ -22,6 +21,7 @@ from procession.steps.step import Step
 from procession.workflows.workflow import Workflow, create_workflow
 
 if TYPE_CHECKING:
+    from procession.processors.memory.memory import Memory
     from procession.processors.stream_plan import StreamPlan
 
 __all__ = ["GuardMode", "Pipelines", "build_pipelines"]

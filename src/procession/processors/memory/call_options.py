@@ -9,8 +9,6 @@ from typing import Any
 
 from procession.errors import InputError
 from procession.processors.memory.history_limit import history_limit
-from procession.processors.memory.recalled.settings import recall_override
-from procession.processors.memory.titles.settings import title_override
 
 __all__ = ["checked_options"]
 
@@ -21,14 +19,26 @@ def _flag(name: str, value: Any) -> bool:
     raise InputError(f"memory option {name} is {value!r}", hint="give True or False")
 
 
+def _recall(name: str, value: Any) -> Any:
+    from procession.processors.memory.recalled.settings import recall_override
+
+    return recall_override(value)
+
+
+def _title(name: str, value: Any) -> Any:
+    from procession.processors.memory.titles.settings import title_override
+
+    return title_override(name, value)
+
+
 _OPTIONS: Mapping[str, Callable[[str, Any], Any]] = {
     "dedupe_resent": _flag,
-    "generate_title": title_override,
+    "generate_title": _title,
     "last_messages": lambda name, value: history_limit(value),
     "observational": _flag,
     "read_only": _flag,
     "save_per_step": _flag,
-    "semantic_recall": lambda name, value: recall_override(value),
+    "semantic_recall": _recall,
     "working_memory": _flag,
 }
 """By the name of ``Memory``'s option, in the order of the alphabet: returns what is kept of the value, or raises."""

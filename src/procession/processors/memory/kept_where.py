@@ -11,8 +11,6 @@ from typing import TypeAlias, cast
 
 from procession.errors import DefinitionError, InputError, MessageError, StoreError, UnreadableThread
 from procession.processors.memory.outbox import outbox_of
-from procession.storage.memory_store import InMemoryStore
-from procession.storage.open_store import open_store
 from procession.storage.threads import ThreadStore
 
 __all__ = ["Storage", "place_of", "reading", "storage_of", "unreadable"]
@@ -28,6 +26,8 @@ def storage_of(given: Storage) -> ThreadStore:
     Raises ``InputError`` for what names no store, and ``DefinitionError`` for what is none.
     """
     if given is None or isinstance(given, (str, os.PathLike)):
+        from procession.storage.open_store import open_store
+
         return open_store(given)
     found = cast("object", given)
     if isinstance(found, ThreadStore):
@@ -72,6 +72,8 @@ def place_of(storage: ThreadStore) -> str:
     """
     Return what a store is, and where, for people.
     """
+    from procession.storage.memory_store import InMemoryStore
+
     kind = type(storage).__name__
     if isinstance(storage, InMemoryStore):
         return f"{kind}, which lasts as long as the process"

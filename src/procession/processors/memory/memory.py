@@ -8,32 +8,39 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from procession.errors import DefinitionError, InputError
-from procession.models.embedder import Embedder
-from procession.models.model import LanguageModel
 from procession.processors.memory.call_options import checked_options
+from procession.processors.memory.features import (
+    is_on,
+    observing_of,
+    recall_of,
+    titles_of,
+    token_limiter_of,
+    working_of,
+)
 from procession.processors.memory.history_limit import HistoryLimit, LastMessages, history_limit
 from procession.processors.memory.input_filter import MemoryInputFilter
 from procession.processors.memory.kept_threads import KeptThreads
 from procession.processors.memory.kept_where import Storage, storage_of
-from procession.processors.memory.memory_token_limiter import Counter, MemoryTokenLimiter
 from procession.processors.memory.message_history import MessageHistory
-from procession.processors.memory.recalled.hit import RecallHit
-from procession.processors.memory.recalled.settings import RecallGiven
-from procession.processors.memory.semantic_recall import SemanticRecall
-from procession.processors.memory.title import title_of_memory
-from procession.processors.memory.titles.settings import TitleSettings
 from procession.processors.memory.turn_mark import OnSaveError, PersistOnTripwire
 from procession.processors.memory.use import MemoryUse, ThreadGiven, thread_given
-from procession.processors.memory.working.settings import WorkingMemorySettings
-from procession.processors.memory.working_memory import WorkingMemory, working_memory_of
 from procession.processors.options import a_flag
 from procession.processors.processor import Processor
-from procession.storage.vectors import VectorStore
 
 if TYPE_CHECKING:
+    from procession.models.embedder import Embedder
+    from procession.models.model import LanguageModel
+    from procession.processors.memory.memory_token_limiter import Counter
     from procession.processors.memory.observational import ObservationalMemory
     from procession.processors.memory.observed.observations import Observation
     from procession.processors.memory.observed.settings import Observational
+    from procession.processors.memory.recalled.hit import RecallHit
+    from procession.processors.memory.recalled.settings import RecallGiven
+    from procession.processors.memory.semantic_recall import SemanticRecall
+    from procession.processors.memory.titles.settings import TitleSettings
+    from procession.processors.memory.working.settings import WorkingMemorySettings
+    from procession.processors.memory.working_memory import WorkingMemory
+    from procession.storage.vectors import VectorStore
 
 __all__ = ["Memory"]
 
@@ -90,8 +97,8 @@ class Memory(KeptThreads):
         *embedder*, by default the offline one.  Turns are then saved whatever *last_messages* says.
 
         *working_memory* lets the model write down what it wants to keep in mind: ``True``, a mapping of settings, or a
-        ``WorkingMemorySettings``.  *generate_title* has threads given titles: ``True``, a mapping, or ``TitleSettings``.  ``None`` switches a feature
-        off as ``False`` does.
+        ``WorkingMemorySettings``.  *generate_title* has threads given titles: ``True``, a mapping, or ``TitleSettings``.
+        ``None`` switches a feature off as ``False`` does.
 
         Raises ``InputError`` for a count that is none, ``DefinitionError`` for settings that cannot be, and where something
         that is needed is missing.
@@ -104,15 +111,13 @@ class Memory(KeptThreads):
         _check_given_for(
             semantic_recall, self.last_messages, vector=vector, embedder=embedder, token_counter=token_counter
         )
-        self._working = working_memory_of(self.storage, working_memory, on_save_error=on_save_error, on_error=on_error)
-        # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
+        self._working = working_of(self.storage, working_memory, on_save_error=on_save_error, on_error=on_error)
+        self._observational = observing_of(self.storage, observational, self.last_messages, on_error)
+        self._semantic_recall = recall_of(self.storage, semantic_recall, vector, embedder)
         last = self.last_messages
-        self._observational = self._observed_by(observational, on_error)
+        # Each feature is one line here: its processor, or None where it is off.  Where they stand, the tables above say.
         self._by_id = _by_id(
             MemoryInputFilter(self.storage, dedupe_resent=dedupe_resent, on_error=on_error),
-            MemoryTokenLimiter(last.max_tokens, at_max_remove_tokens=last.at_max_remove_tokens, counter=token_counter)
-            if last is not None and last.max_tokens is not None
-            else None,
             MessageHistory(
                 self.storage,
                 last_messages=last.max_messages if last is not None else None,
@@ -122,12 +127,11 @@ class Memory(KeptThreads):
                 on_save_error=on_save_error,
                 on_error=on_error,
             ),
+            token_limiter_of(last, token_counter),
             self._working,
-            title_of_memory(self.storage, generate_title),
             self._observational,
-            None
-            if semantic_recall is False or semantic_recall is None
-            else SemanticRecall(self.storage, vector, embedder, settings=semantic_recall),
+            self._semantic_recall,
+            titles_of(self.storage, generate_title),
         )
 
     def input_processors(self) -> Sequence[Processor]:
@@ -151,7 +155,7 @@ class Memory(KeptThreads):
         ``None`` as the *resource* is every resource.  Raises ``DefinitionError`` without semantic recall, ``InputError``
         for a query without a word, and ``ModelError`` or ``StoreError`` where the embedder or a store fails.
         """
-        return await self._semantic_recall.search(query, resource=resource, thread=thread, top_k=top_k)
+        return await self._recaller().search(query, resource=resource, thread=thread, top_k=top_k)
 
     async def drain(self) -> None:
         """
@@ -159,7 +163,7 @@ class Memory(KeptThreads):
 
         Raises ``DefinitionError`` without semantic recall.
         """
-        await self._semantic_recall.drain()
+        await self._recaller().drain()
 
     async def reindex(self) -> int:
         """
@@ -167,7 +171,7 @@ class Memory(KeptThreads):
 
         Raises ``DefinitionError`` without semantic recall.
         """
-        return await self._semantic_recall.reindex()
+        return await self._recaller().reindex()
 
     async def drop_index(self, name: str) -> int:
         """
@@ -175,7 +179,12 @@ class Memory(KeptThreads):
 
         Raises ``DefinitionError`` without semantic recall.
         """
-        return await self._semantic_recall.drop_index(name)
+        return await self._recaller().drop_index(name)
+
+    def _recaller(self) -> SemanticRecall:
+        if self._semantic_recall is None:
+            raise DefinitionError("the memory has no semantic recall", hint="Memory(..., semantic_recall=True)")
+        return self._semantic_recall
 
     async def working_memory(self, *, resource: str, thread: str | None = None) -> Any:
         """
@@ -228,19 +237,6 @@ class Memory(KeptThreads):
             raise DefinitionError("the memory does not observe", hint="Memory(observational=True)")
         return self._observational
 
-    def _observed_by(self, given: Any, on_error: Literal["stop", "skip"]) -> ObservationalMemory | None:
-        if given is False or given is None:
-            return None
-        from procession.processors.memory.observational import ObservationalMemory  # where somebody wants it
-
-        made = ObservationalMemory(self.storage, None if given is True else given, on_error=on_error)
-        if self.last_messages is None:
-            raise DefinitionError(
-                "observational memory is on, and last_messages=False saves nothing that could be observed",
-                hint="leave last_messages out",
-            )
-        return made
-
     def _is_observed(self, overrides: Mapping[str, Any]) -> bool:
         wanted: bool = overrides.get("observational", self._observational is not None)
         if wanted and self._observational is None:
@@ -263,8 +259,8 @@ class Memory(KeptThreads):
             self._written_down()
         if overrides.get("generate_title") and "thread-title" not in self._by_id:
             raise DefinitionError("this memory gives no titles", hint="make it with Memory(generate_title=True)")
-        recalls = "semantic-recall" in self._by_id
-        if overrides.get("semantic_recall", False) is not False and not recalls:
+        recalls = self._semantic_recall is not None
+        if is_on(overrides.get("semantic_recall")) and not recalls:
             raise InputError(
                 "memory option semantic_recall is given, and the memory has none",
                 hint="Memory(..., semantic_recall=True)",
@@ -293,20 +289,13 @@ class Memory(KeptThreads):
             metadata=given.metadata,
         )
 
-    @property
-    def _semantic_recall(self) -> SemanticRecall:
-        found = self._by_id.get("semantic-recall")
-        if isinstance(found, SemanticRecall):
-            return found
-        raise DefinitionError("the memory has no semantic recall", hint="Memory(..., semantic_recall=True)")
-
 
 def _check_given_for(recall: Any, last: HistoryLimit | None, *, token_counter: Any, **for_recall: Any) -> None:
     """
     Raise ``DefinitionError`` for what is given to a feature that is off: whoever gave it takes the feature to be on.
     """
     given = [name for name, value in for_recall.items() if value is not None]
-    if given and (recall is False or recall is None):
+    if given and not is_on(recall):
         raise DefinitionError(
             f"Memory has {given[0]}= and no semantic recall that would use it", hint="add semantic_recall=True"
         )

@@ -22,16 +22,13 @@ from procession.processors.log import log_callback_error, log_not_written
 from procession.processors.memory.titles.settings import TitleSettings, title_settings
 from procession.processors.memory.titles.text import INSTRUCTIONS, title_of, transcript
 from procession.processors.memory.turn_mark import turn_notes
-from procession.processors.memory.use import MemoryUse, use_of
+from procession.processors.memory.use import ON_TITLE, MemoryUse, use_of
 from procession.processors.processor import Processor
 from procession.steps.later import later
 from procession.steps.scope import RequestScope
 from procession.storage.threads import MessageRef, Thread, ThreadStore
 
-__all__ = ["ON_TITLE", "ThreadTitle", "title_of_memory"]
-
-ON_TITLE = "on_title_generated"
-"""Where in ``scope.resources`` stands whom the call wants to be told."""
+__all__ = ["ThreadTitle", "title_of_memory"]
 
 _SECONDS = 30.0
 """How long a model may take over a title."""

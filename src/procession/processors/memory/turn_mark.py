@@ -16,22 +16,19 @@ from procession.messages.signal import is_transient
 from procession.processors.hooks import Hook
 from procession.processors.memory.left_out import without_calls
 from procession.processors.memory.outbox import TurnToSave, outbox_of
-from procession.processors.memory.unsaved import Unsaved
+from procession.processors.memory.unsaved import UNSAVED, Unsaved
 from procession.processors.memory.use import MemoryUse
 from procession.steps.scope import Outcome, RequestScope
 from procession.steps.step_marks import StepAnswer
 from procession.storage.threads import ThreadStore
 
-__all__ = ["UNSAVED", "OnSaveError", "PersistOnTripwire", "TurnMark", "TurnNotes", "turn_notes"]
+__all__ = ["OnSaveError", "PersistOnTripwire", "TurnMark", "TurnNotes", "turn_notes"]
 
 PersistOnTripwire: TypeAlias = Literal["none", "input", "accepted_steps"]
 """What of a turn is kept although a processor stopped it (D34)."""
 
 OnSaveError: TypeAlias = Literal["report", "raise"]
 """What becomes of a call whose turn the store does not take: it says so in its result, or it fails."""
-
-UNSAVED = "unsaved"
-"""Where in ``scope.resources`` it stands that a turn could not be saved."""
 
 
 class TurnNotes:

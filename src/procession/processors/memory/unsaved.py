@@ -7,7 +7,10 @@ from __future__ import annotations
 from procession.errors import StoreError
 from procession.messages.value import Value
 
-__all__ = ["Unsaved"]
+__all__ = ["UNSAVED", "Unsaved"]
+
+UNSAVED = "unsaved"
+"""Where in ``scope.resources`` it stands that a turn could not be saved."""
 
 
 class Unsaved(Value, kw_only=True):

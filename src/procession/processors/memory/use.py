@@ -12,7 +12,10 @@ from procession.messages.value import Value
 from procession.steps.scope import RequestScope
 from procession.storage.message_records import metadata_text
 
-__all__ = ["MemoryUse", "ThreadGiven", "checked_facts", "thread_given", "use_of"]
+__all__ = ["ON_TITLE", "MemoryUse", "ThreadGiven", "checked_facts", "thread_given", "use_of"]
+
+ON_TITLE = "on_title_generated"
+"""Where in ``scope.resources`` stands whom the call wants to be told of a title."""
 
 
 class MemoryUse(Value, kw_only=True):

@@ -18,8 +18,8 @@ from procession.messages.parts import ToolCallPart
 from procession.messages.value import Value
 from procession.processors.log import log_not_written, log_overwritten
 from procession.processors.memory.outbox import outbox_of
-from procession.processors.memory.turn_mark import UNSAVED, OnSaveError, TurnNotes
-from procession.processors.memory.unsaved import Unsaved
+from procession.processors.memory.turn_mark import OnSaveError, TurnNotes
+from procession.processors.memory.unsaved import UNSAVED, Unsaved
 from procession.processors.memory.working.forms import Form
 from procession.processors.memory.working.prompt import TOOL
 from procession.steps.scope import Outcome, RequestScope
