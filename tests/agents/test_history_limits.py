@@ -68,23 +68,36 @@ async def test_a_call_may_say_it_differently(way: str) -> None:
         Memory(store).use("t", "ada", options)
 
 
+class Counted(InMemoryStore):
+    """A store that counts the messages that are read."""
+
+    read = 0
+
+    async def messages(self, *args: Any, **more: Any) -> list[Message]:
+        """Read, and count."""
+        found = await super().messages(*args, **more)
+        self.read += len(found)
+        return found
+
+
 async def test_a_long_thread_is_not_read_whole() -> None:
     """With a limit of tokens alone the newest pages are read until there is more than enough."""
-
-    class Counted(InMemoryStore):
-        read = 0
-
-        async def messages(self, *args: Any, **more: Any) -> list[Message]:
-            found = await super().messages(*args, **more)
-            self.read += len(found)
-            return found
-
     store = Counted()
     await store.save("t", "ada", [Message.user(f"message number {number}") for number in range(2000)])
     model = FakeModel("x")
     memory = Memory(store, last_messages={"max_tokens": 200, "at_max_remove_tokens": 0}, token_counter=words)
     await ask(Agent("parrot", model=model, memory=memory), messages="new", **IDS)
     assert sent(model) == [f"message number {number}" for number in range(1975, 2000)] + ["new"]  # 7.8 tokens each
+    assert store.read < 300
+
+
+async def test_a_long_thread_without_a_word_is_not_read_whole() -> None:
+    """Messages that have no text, but calls of tools, are not read one and all to find the tokens of some."""
+    store = Counted()
+    call = ToolCallPart("c", "look", {}, "result", result="there")
+    await store.save("t", "ada", [Message("assistant", (call,), id=f"m{number}") for number in range(2000)])
+    memory = Memory(store, last_messages={"max_tokens": 200, "at_max_remove_tokens": 0}, token_counter=words)
+    await ask(Agent("parrot", model=FakeModel("x"), memory=memory), messages="new", **IDS)
     assert store.read < 300
 
 

@@ -165,7 +165,7 @@ class MessageHistory(Processor):
             if len(page) < _PAGE:
                 break
             before = page[0].id
-            left -= sum(len(message.text) for message in page)
+            left -= sum(len(message.text) + _LETTERS for message in page)  # one without a text costs something, too
         return found
 
     def _mark(self, scope: RequestScope, use: MemoryUse, messages: MessageList) -> TurnMark:
