@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from procession.processors.processor import Processor, processor
     from procession.runtime.run import Run, RunResult
     from procession.runtime.runtime import Runtime, run, run_sync
+    from procession.server.app import App
     from procession.steps.budget import Budget
     from procession.steps.request_context import RequestContext
     from procession.steps.retry import RetryPolicy
@@ -37,6 +38,7 @@ __all__ = [
     "Agent",
     "AgentResult",
     "AgentStream",
+    "App",
     "Budget",
     "Chunk",
     "Hook",
@@ -82,6 +84,7 @@ _HOMES = {
     "processors.processor": ("Processor", "processor"),
     "runtime.run": ("Run", "RunResult"),
     "runtime.runtime": ("Runtime", "run", "run_sync"),
+    "server.app": ("App",),
     "steps.budget": ("Budget",),
     "steps.request_context": ("RequestContext",),
     "steps.retry": ("RetryPolicy",),

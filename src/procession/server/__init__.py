@@ -1,0 +1,3 @@
+"""
+Agents and workflows over HTTP, and the Studio.
+"""
