@@ -1,0 +1,3 @@
+"""
+The commands and their options, one module for each group.
+"""

@@ -1,0 +1,99 @@
+"""
+``procession graph`` and ``procession check``: a workflow without a run.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from procession.cli.command import TargetArgument, plain_errors
+from procession.errors import InputError
+
+__all__ = ["check", "graph"]
+
+
+class Format(StrEnum):
+    """
+    How a graph is drawn; ``text`` is for what changed.
+    """
+
+    ascii = "ascii"
+    boxes = "boxes"
+    mermaid = "mermaid"
+    dot = "dot"
+    svg = "svg"
+    json = "json"
+    text = "text"
+
+
+class Direction(StrEnum):
+    """
+    Where a drawing leads: down, or to the right.
+    """
+
+    TB = "TB"
+    LR = "LR"
+
+
+def graph(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="TARGET", help="A file or a module, with :name behind it, or a graph as JSON."),
+    ] = None,
+    format: Annotated[
+        Format | None, typer.Option("--format", help="How it is drawn: ascii, or text for what changed.")
+    ] = None,
+    diff: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--diff", metavar="OLD NEW", help="Say what changed between two; 1 where that breaks."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file; - for standard output.")
+    ] = None,
+    direction: Annotated[Direction, typer.Option("--direction", help="Down, or to the right.")] = Direction.TB,
+    width: Annotated[int | None, typer.Option(min=20, metavar="N", help="Columns of the drawing.")] = None,
+    depth: Annotated[int | None, typer.Option(min=0, metavar="N", help="Levels of nested workflows to open.")] = None,
+    max_label: Annotated[int, typer.Option(min=4, metavar="N", help="Columns after which a label is cut.")] = 60,
+    show_types: Annotated[bool, typer.Option("--types", help="Show the types of what flows.")] = False,
+    show_hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Show the hooks of processors.")] = True,
+    plain: Annotated[bool, typer.Option("--plain", help="Draw with ASCII characters alone.")] = False,
+) -> None:
+    """
+    Draw a workflow, or what changed from one to another.
+
+    Exit status: 1 where a change breaks those who rely on the old workflow, 2 bad input, else 0.
+    """
+    from procession.cli.graph import graph as draw
+    from procession.cli.graph import graph_changes, write_drawing
+
+    options: dict[str, Any] = {
+        "width": width, "plain": plain, "to_file": output not in (None, "-"), "depth": depth, "max_label": max_label,
+        "direction": direction.value, "show_types": show_types, "show_hooks": show_hooks,
+    }  # fmt: skip
+    breaks = False
+    with plain_errors():
+        if (target is None) == (diff is None):
+            raise InputError("graph needs a target, or --diff with two", hint="procession graph --diff OLD NEW")
+        if diff is not None:
+            text, breaks = graph_changes(*diff, format.value if format is not None else "text", **options)
+        else:
+            text = draw(str(target), format.value if format is not None else "ascii", **options)
+        write_drawing(text, output)
+    raise typer.Exit(1 if breaks else 0)
+
+
+def check(target: TargetArgument) -> None:
+    """
+    Say what is wrong with a workflow; exit status 1 where anything is.
+    """
+    from procession.cli.check import check as check_target
+
+    with plain_errors():
+        checked = check_target(target)
+        typer.echo(str(checked))
+        sys.stdout.flush()
+    raise typer.Exit(1 if checked.errors else 0)
