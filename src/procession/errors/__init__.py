@@ -14,6 +14,7 @@ Every exception that Procession raises, one tree:
     │   │   └── UntypedValue             a value that cannot be kept: no type says how to read it again
     │   ├── ResumeError                  a run that cannot be resumed so: it does not wait, or not for that
     │   ├── RunNotFound                  a run that the store does not know
+    │   ├── RequestRefused               what a server does not do for whoever asks
     │   └── TargetError                  a file or ``module:name`` that names nothing
     └── RunError                         a run went wrong
         ├── StepError                    a step's code raised
@@ -56,6 +57,7 @@ from procession.errors.inputs import (
     AlreadyAnswered,
     InputError,
     MessageError,
+    RequestRefused,
     ResumeError,
     RunNotFound,
     SchemaError,
@@ -112,6 +114,7 @@ __all__ = [
     "ProcessionError",
     "ProcessorDefinitionError",
     "ProcessorError",
+    "RequestRefused",
     "RunAlreadyClaimed",
     "RunCancelled",
     "RunError",

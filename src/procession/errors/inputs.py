@@ -13,6 +13,7 @@ __all__ = [
     "AlreadyAnswered",
     "InputError",
     "MessageError",
+    "RequestRefused",
     "ResumeError",
     "RunNotFound",
     "UntypedValue",
@@ -110,3 +111,18 @@ class UntypedValue(SchemaError):
     """
 
     code: ClassVar[str] = "untyped-value"
+
+
+class RequestRefused(InputError):
+    """
+    A server does not do what a request asks for; ``status`` is the HTTP status, ``reason`` what programs read.
+    """
+
+    code: ClassVar[str] = "request-refused"
+
+    def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None, after: int | None = None):
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.reason = reason
+        self.after = after
+        """After how many seconds it may be asked again, where that helps."""

@@ -116,6 +116,13 @@ class Runtime(KeptRuns):
             self._keeper.closing = True
             await self._background.close(self.drain, self.grace)
 
+    @property
+    def is_open(self) -> bool:
+        """
+        Whether its block is entered, so that it has a background.
+        """
+        return self._background is not None and not self._background.closed
+
     def _refuse_closed(self) -> None:
         if self._background is not None and self._background.closed:
             raise RunError("the runtime is closed", hint="make a new Runtime()")

@@ -4,21 +4,23 @@ App: agents and workflows that are served together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
-from procession.agents.agent import Agent
 from procession.errors import DefinitionError
-from procession.runtime.registry import Registry
-from procession.runtime.runtime import Runtime
-from procession.workflows.workflow import Workflow
+from procession.server.served import Served
+
+if TYPE_CHECKING:
+    from procession.server.asgi import Door
 
 __all__ = ["App"]
 
 
-class App:
+class App(Served):
     """
     Agents and workflows that are served together, over HTTP and in the Studio.
+
+    The app is an ASGI application: any ASGI server runs it, and any other ASGI application mounts it under a prefix.
 
     >>> from procession.agents.agent import Agent
     >>> from procession.server.app import App
@@ -28,30 +30,41 @@ class App:
     ['parrot']
     """
 
-    def __init__(
-        self,
-        agents: Iterable[Agent] | Mapping[str, Agent] = (),
-        workflows: Iterable[Workflow[Any, Any]] | Mapping[str, Workflow[Any, Any]] = (),
-        *,
-        runtime: Runtime | None = None,
-    ) -> None:
-        """
-        Register *agents* and *workflows* by their ids; *runtime* runs the workflows.
+    _asgi: Door | None = None
 
-        Raises ``DefinitionError`` for what is neither, and for two of one id.
+    @property
+    def asgi(self) -> Door:
         """
-        self.agents: Mapping[str, Agent] = _by_id(agents, Agent)
-        self.workflows: Mapping[str, Workflow[Any, Any]] = _by_id(workflows, Workflow)
-        self.runtime = runtime if runtime is not None else Runtime()
+        The ASGI application, made when it is first asked for.
+
+        Raises ``DefinitionError`` where the extra ``server`` is not installed.
+        """
+        if self._asgi is None:
+            try:
+                from procession.server.asgi import build
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                    raise
+                raise DefinitionError(
+                    f"an App is served by {error.name}, which is not installed",
+                    hint="pip install 'procession[server]'",
+                ) from error
+            self._asgi = build(self)
+        return self._asgi
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """
+        Answer one request, by the ASGI protocol.
+        """
+        await self.asgi(scope, receive, send)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """
+        Hold open what the app needs while a block runs: the lifespan of the application that mounts it.
+
+        A server that runs the app itself does this by the lifespan protocol.
+        """
+        return self.service.running()
 
     def __repr__(self) -> str:
         return f"App(agents={list(self.agents)}, workflows={list(self.workflows)})"
-
-
-def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
-    registry = Registry()
-    for thing in things.values() if isinstance(things, Mapping) else things:
-        if not isinstance(thing, kind):
-            raise DefinitionError(f"an App is given {thing!r}", hint=f"give it {kind.__name__} objects")
-        registry.add(thing)
-    return dict(registry)

@@ -87,11 +87,11 @@ class Schema:
         """
         return self._adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
 
-    def json_schema(self) -> Mapping[str, Any]:
+    def json_schema(self, ref_template: str = "#/$defs/{model}") -> Mapping[str, Any]:
         """
-        Return the JSON schema, draft 2020-12.
+        Return the JSON schema, draft 2020-12; *ref_template* says how it names its parts.
         """
-        made: Mapping[str, Any] = self._adapter.json_schema()
+        made: Mapping[str, Any] = self._adapter.json_schema(ref_template=ref_template)
         return made
 
 

@@ -1,0 +1,246 @@
+"""
+The ASGI application: the door that every request comes in by, and the routes behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from procession.errors import RequestRefused
+from procession.ids import new_id
+from procession.server import health, openapi
+from procession.server.endpoint import Endpoint, json_bytes, respond
+from procession.server.errors import error_body, status_of
+from procession.server.guard import CHANGES
+
+if TYPE_CHECKING:
+    from procession.server.served import Served
+
+__all__ = ["Door", "build", "endpoints"]
+
+_MODULES: Final = (health,)
+"""What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
+_GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_HEADERS: Final = (
+    (b"content-security-policy",
+     b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
+     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)  # fmt: skip
+"""What every answer says: a page may load its own scripts alone, and be shown inside of no other."""
+
+
+def endpoints(app: Served) -> list[Endpoint | BaseRoute]:
+    """
+    Return all that *app* answers, in the order in which it is looked through.
+    """
+    return [each for module in _MODULES for each in module.routes(app)]
+
+
+def build(app: Served) -> Door:
+    """
+    Return *app* as an ASGI application.
+    """
+    every = endpoints(app)
+    declared = [each for each in every if isinstance(each, Endpoint)]
+    every.append(openapi.described(declared, token_needed=app.guard.needs_token))
+    return Door(app, [_Guarded(app, each) if isinstance(each, BaseRoute) else _route(app, each) for each in every])
+
+
+def _route(app: Served, endpoint: Endpoint) -> Route:
+    return Route(endpoint.path, _Behind(app, endpoint), methods=[endpoint.method], include_in_schema=False)
+
+
+class _Behind:
+    """
+    An endpoint as the ASGI application behind its route.
+    """
+
+    def __init__(self, app: Served, endpoint: Endpoint) -> None:
+        self._app = app
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app, endpoint = self._app, self._endpoint
+        app.guard.authorize(scope["procession.headers"], open=endpoint.open)
+        if endpoint.is_change:
+            app.guard.refuse_read_only()
+        with app.service.call() if endpoint.calls else nullcontext():
+            response = await respond(app, endpoint, Request(scope, receive, send))
+            await response(scope, receive, send)
+
+
+class _Guarded(BaseRoute):
+    """
+    A route of Starlette's own, such as a mount, behind the token as well.
+    """
+
+    def __init__(self, app: Served, route: BaseRoute) -> None:
+        self._app = app
+        self._route = route
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        return self._route.matches(scope)
+
+    def url_path_for(self, name: str, /, **path_params: Any) -> Any:
+        return self._route.url_path_for(name, **path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app.guard.authorize(scope["procession.headers"])
+        await self._route.handle(scope, receive, send)
+
+
+class Door:
+    """
+    What every request passes: it is given an id and counted, looked at by the guard, and its errors become JSON.
+    """
+
+    def __init__(self, app: Served, routes: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._router: ASGIApp = Router(routes, redirect_slashes=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """
+        Answer by the ASGI protocol.
+        """
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})  # there are none: 403
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        started = False
+        try:
+            async with self._app.service.running():
+                await send({"type": "lifespan.startup.complete"})
+                started = True
+                await receive()
+        except BaseException as error:
+            which = "shutdown" if started else "startup"
+            await send({"type": f"lifespan.{which}.failed", "message": str(error)})
+            raise
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), value)
+        given = headers.get(b"x-request-id", b"").decode("latin-1")
+        request_id = given if _GOOD_ID.fullmatch(given) else new_id()
+        scope = {**scope, "procession.request_id": request_id, "procession.headers": headers}
+        scope.setdefault("app", self)
+        answer = _Answer(send, request_id, self._app)
+        try:
+            self._app.guard.admit(scope, headers)
+            if scope["method"] in CHANGES:
+                self._app.guard.refuse_simple(scope["method"], headers)
+            await self._router(scope, _bounded(receive, headers, self._app.limits.body), answer.send)
+        except HTTPException as error:
+            await answer.refuse(RequestRefused(_WORDS.get(error.status_code, error.detail), status=error.status_code,
+                                               reason=_REASONS.get(error.status_code, "http")))  # fmt: skip
+        except Exception as error:
+            await answer.refuse(error)
+
+
+_WORDS: Final = {404: "there is nothing at this path", 405: "this path is not asked like that"}
+_REASONS: Final = {404: "not-found", 405: "method-not-allowed"}
+
+
+class _Answer:
+    """
+    Adds to an answer what every answer says, and knows whether it has begun.
+    """
+
+    def __init__(self, send: Send, request_id: str, app: Served) -> None:
+        self._send = send
+        self._id = request_id
+        self._app = app
+        self._begun = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            there = {name.lower() for name, _ in message.get("headers", ())}
+            more = [each for each in (*_HEADERS, (b"cache-control", b"no-store")) if each[0] not in there]
+            message = {
+                **message,
+                "headers": [*message.get("headers", ()), *more, (b"x-request-id", self._id.encode())],
+            }
+        await self._send(message)
+
+    async def refuse(self, error: Exception) -> None:
+        """
+        Answer with *error*; where the answer has begun, break it off: a shortened one must not pass for a whole one.
+        """
+        status = status_of(error)
+        if status >= 500 and not isinstance(error, RequestRefused):
+            _log(error, self._id)
+        if self._begun:
+            raise error
+        headers = {}
+        if isinstance(error, RequestRefused) and error.after is not None:
+            headers["retry-after"] = str(error.after)
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        response = Response(json_bytes(error_body(error, self._id)), status, headers, "application/json")
+        await response({"type": "http"}, _nothing, self.send)
+
+
+def _bounded(receive: Receive, headers: dict[bytes, bytes], limit: int) -> Receive:
+    """
+    Return *receive* for bodies of at most *limit* bytes.
+    """
+    refusal = RequestRefused(
+        f"the body is longer than {limit} bytes",
+        status=413,
+        reason="body-too-long",
+        hint="App(limits=Limits(body=...))",
+    )
+    said = headers.get(b"content-length", b"0")
+    if said.isdigit() and int(said) > limit:
+        raise refusal
+    taken = 0
+
+    async def bounded() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > limit:
+            raise refusal
+        return message
+
+    return bounded
+
+
+async def _nothing() -> Message:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+def _log(error: Exception, request_id: str) -> None:
+    """
+    Say that a request failed; the message may hold private text.
+    """
+    import structlog
+
+    structlog.get_logger("procession.server").error(
+        "a request failed", error=type(error).__name__, request_id=request_id
+    )

@@ -1,0 +1,153 @@
+"""
+Endpoint: one thing that can be asked for over HTTP, declared once: what serves it and what describes it read the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from procession.errors import RequestRefused, SchemaError
+from procession.messages.value import Value
+from procession.server.guard import CHANGES
+from procession.steps.schema import schema_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from procession.server.served import Served
+
+__all__ = ["Asked", "Endpoint", "Example", "json_bytes"]
+
+
+class Example(Value, kw_only=True):
+    """
+    How an endpoint is asked, for its readers: a test asks each example.
+    """
+
+    path: Mapping[str, str] = {}
+    query: Mapping[str, Any] = {}
+    body: Any = None
+
+
+class Endpoint(Value, kw_only=True):
+    """
+    One thing that can be asked for.
+
+    *handle* is given what was asked and returns what JSON can say, or a Starlette response.
+    """
+
+    method: str
+    path: str
+    """With what differs in braces: ``/api/runs/{run_id}``."""
+    handle: Callable[[Asked], Awaitable[Any]]
+    summary: str
+    """One line for the document."""
+    body: Any = None
+    """The type of the body, such as a ``TypedDict``: checked, and written into the document."""
+    query: Any = None
+    """The type of what stands behind the question mark: a ``TypedDict`` with no required key."""
+    answer: Any = None
+    """The type of the answer, for the document."""
+    status: int = 200
+    media: str = "application/json"
+    """What the answer is; ``text/event-stream`` for events."""
+    example: Example | None = None
+    open: bool = False
+    """Whether it is answered without the token: it must show nothing."""
+    changes: bool | None = None
+    """Whether it changes something; left out, the method says so."""
+    calls: bool = False
+    """Whether it counts as a call, of which only so many go on at once, and none begins while the server drains."""
+
+    @property
+    def is_change(self) -> bool:
+        """
+        Whether a read-only server refuses it.
+        """
+        return self.changes if self.changes is not None else self.method in CHANGES
+
+
+class Asked:
+    """
+    What an endpoint was asked.
+    """
+
+    __slots__ = ("app", "body", "path", "query", "request", "request_id")
+
+    def __init__(self, app: Served, request: Request, query: Any, body: Any) -> None:
+        self.app = app
+        self.request = request
+        self.path: Mapping[str, str] = request.path_params
+        """What stands in the braces of the path."""
+        self.query: Mapping[str, Any] = query
+        self.body: Any = body
+        self.request_id: str = request.scope["procession.request_id"]
+
+
+async def asked(app: Served, endpoint: Endpoint, request: Request) -> Asked:
+    """
+    Read and check what was asked.
+
+    Raises ``RequestRefused`` for what cannot be read and ``SchemaError`` for what does not fit.
+    """
+    query = _checked(endpoint.query, dict(request.query_params), "the query") if endpoint.query is not None else {}
+    body = await _body(app, endpoint, request) if endpoint.body is not None else None
+    return Asked(app, request, query, body)
+
+
+async def _body(app: Served, endpoint: Endpoint, request: Request) -> Any:
+    try:
+        with anyio.fail_after(app.limits.stalled):
+            raw = await request.body()
+    except TimeoutError:
+        raise RequestRefused("the body did not come", status=408, reason="body-timeout") from None
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise RequestRefused(
+            "the body is no JSON", status=400, reason="not-json", hint="send a JSON object, in UTF-8"
+        ) from None
+    return _checked(endpoint.body, value, "the body")
+
+
+def _checked(type: Any, value: Any, where: str) -> Any:
+    schema = schema_of(type)
+    if schema is None:
+        return value
+    if isinstance(value, Mapping):
+        known: Any = getattr(type, "__annotations__", None)
+        strange = [str(key) for key in value if known is not None and key not in known]
+        if strange:
+            raise SchemaError(
+                f"{where}: there is no {strange[0][:60]!r}", hint=f"there are {', '.join(known)}", faults=strange
+            )
+    return schema.validate(value, where=where)
+
+
+def json_bytes(value: Any) -> bytes:
+    """
+    Return *value* as JSON text in UTF-8.
+
+    >>> json_bytes({"text": "Grüezi"})
+    b'{"text":"Gr\\\\u00fcezi"}'
+    """
+    # Without letters beyond ASCII: half a surrogate pair, which a model can send, has no UTF-8.
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+async def respond(app: Served, endpoint: Endpoint, request: Request) -> Response:
+    """
+    Answer one request.
+    """
+    from starlette.responses import Response
+
+    given = await asked(app, endpoint, request)
+    answer = await endpoint.handle(given)
+    if isinstance(answer, Response):
+        return answer
+    return Response(json_bytes(answer), endpoint.status, media_type="application/json")

@@ -1,0 +1,75 @@
+"""
+Served: what is served, and how: all that routes know of an app.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from procession.agents.agent import Agent
+from procession.errors import DefinitionError
+from procession.runtime.registry import Registry
+from procession.runtime.runtime import Runtime
+from procession.server.guard import Guard
+from procession.server.limits import Limits
+from procession.server.service import Service
+from procession.workflows.workflow import Workflow
+
+__all__ = ["Redactor", "Served"]
+
+Redactor: TypeAlias = Callable[[str], str]
+
+
+class Served:
+    """
+    What is served, and how.
+    """
+
+    def __init__(
+        self,
+        agents: Iterable[Agent] | Mapping[str, Agent] = (),
+        workflows: Iterable[Workflow[Any, Any]] | Mapping[str, Workflow[Any, Any]] = (),
+        *,
+        runtime: Runtime | None = None,
+        token: str | None = None,
+        redact: Redactor | Literal["default"] | None = "default",
+        read_only: bool = False,
+        studio: bool = True,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+        trusted: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        """
+        Register *agents* and *workflows* by their ids; *runtime* runs the workflows.
+
+        *token* is what whoever asks must send as ``Authorization: Bearer ...``; without one the server answers this
+        machine alone.  *redact* is a function of each text of what ``/api`` shows of runs; ``None`` shows values.
+        *read_only* refuses every change, *studio* says whether the Studio is served.
+        *hosts* are the names, beside those of this machine, that the server is reached by, *origins* the origins of
+        pages, such as ``"https://ops.example"``, that may ask it.  With *trusted* whatever stands before the app, such as
+        the application that mounts it, has checked who asks: no token is needed then.
+        *limits* bounds bodies, calls and times.
+
+        Raises ``DefinitionError`` for what is no agent or workflow, for two of one id, and for options that cannot be.
+        """
+        self.agents: Mapping[str, Agent] = _by_id(agents, Agent)
+        self.workflows: Mapping[str, Workflow[Any, Any]] = _by_id(workflows, Workflow)
+        self.runtime = runtime if runtime is not None else Runtime()
+        self.redact = redact
+        self.studio = studio
+        self.limits = (limits if limits is not None else Limits()).checked()
+        self.guard = Guard(token=token, hosts=hosts, origins=origins, read_only=read_only, trusted=trusted)
+        """Who may ask."""
+        self.service = Service(self.limits, [self.runtime, *(agent.runtime for agent in self.agents.values())])
+        """What goes on while the app is served."""
+
+
+def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    registry = Registry()
+    for thing in things.values() if isinstance(things, Mapping) else things:
+        if not isinstance(thing, kind):
+            raise DefinitionError(f"an App is given {thing!r}", hint=f"give it {kind.__name__} objects")
+        registry.add(thing)
+    return dict(registry)

@@ -1,0 +1,75 @@
+"""The door of the server: what every request passes."""
+
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.live import live
+
+from procession.agents.agent import Agent
+from procession.errors import DefinitionError
+from procession.server.app import App
+from procession.server.limits import Limits
+from procession.testing.fake_model import FakeModel
+
+
+def app(**options: Any) -> App:
+    """Return an app with one agent."""
+    return App(agents=[Agent("parrot", model=FakeModel("Hello!"))], **options)
+
+
+async def test_health_and_info() -> None:
+    """A server says that it is alive, that it takes calls, and what kind of server it is."""
+    async with live(app()) as server:
+        assert await server.get("/healthz") == {"status": "ok"}
+        assert await server.get("/readyz") == {"status": "ok"}
+        info = await server.get("/api/info")
+    assert info["token_needed"] is False and info["read_only"] is False and info["redacted"] is True
+
+
+async def test_errors_are_json_with_a_request_id() -> None:
+    """Whatever is refused is JSON with a code and the id of the request, given or made, which the header says too."""
+    async with live(app()) as server:
+        given = await server.client.get("/nowhere", headers={"X-Request-ID": "ticket-7"})
+        made = await server.client.get("/nowhere", headers={"X-Request-ID": "no good\tid"})
+        wrong = await server.client.delete("/healthz", headers={"X-Procession": "1"})
+    assert given.status_code == 404
+    assert given.json()["error"]["request_id"] == given.headers["x-request-id"] == "ticket-7"
+    assert given.json()["error"]["code"] == "not-found"
+    assert made.json()["error"]["request_id"] == made.headers["x-request-id"] != "no good\tid"
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (405, "method-not-allowed")
+
+
+async def test_the_token_is_needed_where_there_is_one() -> None:
+    """With a token nothing but health, readiness and the kind of server is told to who does not have it."""
+    async with live(app(token="correct-horse")) as server:
+        for path in ("/healthz", "/readyz", "/api/info"):
+            assert (await server.client.get(path)).status_code == 200
+        for sent in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "correct-horse"}):
+            refused = await server.client.get("/openapi.json", headers=sent)
+            assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
+        right = {"Authorization": "Bearer correct-horse"}
+        assert (await server.client.get("/openapi.json", headers=right)).status_code == 200
+
+
+def test_options_that_cannot_be() -> None:
+    """An empty token and limits that cannot be are refused when the app is made."""
+    with pytest.raises(DefinitionError, match="token is empty"):
+        app(token=" ")
+    with pytest.raises(DefinitionError, match="calls=0"):
+        app(limits=Limits(calls=0))
+
+
+async def test_no_websocket() -> None:
+    """There is no websocket to connect to: the handshake is refused."""
+    async with live(app()) as server:
+        upgrade = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Origin": "https://evil.example",
+        }
+        answer = await server.client.get("/api/info", headers=upgrade)
+    assert answer.status_code in (403, 404, 426)
+    assert isinstance(answer, httpx.Response)
