@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -52,12 +52,12 @@ class _Server(uvicorn.Server):
         self.begun.set()
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         yield  # they are the test runner's
 
 
 @asynccontextmanager
-async def live(app: App | Any, *, headers: Mapping[str, str] | None = None, **config: Any) -> AsyncIterator[Live]:
+async def live(app: App | Any, *, headers: Mapping[str, str] | None = None, **config: Any) -> AsyncGenerator[Live]:
     """
     Serve an ASGI application by uvicorn on a free port of loopback while a block runs.
 

@@ -1,5 +1,6 @@
 """The door of the server: what every request passes."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -73,3 +74,18 @@ async def test_no_websocket() -> None:
         answer = await server.client.get("/api/info", headers=upgrade)
     assert answer.status_code in (403, 404, 426)
     assert isinstance(answer, httpx.Response)
+
+
+async def test_a_long_body_is_refused() -> None:
+    """A body over the limit is refused with 413, whether it says its length or not."""
+    async with live(app(limits=Limits(body=1000))) as server:
+        said = await server.client.post("/api/agents/parrot/generate", json={"messages": "x" * 2000})
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for _ in range(30):
+                yield b" " * 100
+
+        told = {"Content-Type": "application/json"}
+        unsaid = await server.client.post("/api/agents/parrot/generate", content=pieces(), headers=told)
+    assert said.status_code == unsaid.status_code == 413
+    assert said.json()["error"]["code"] == unsaid.json()["error"]["code"] == "body-too-long"

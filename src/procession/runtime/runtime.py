@@ -4,7 +4,8 @@ Runtime: the one object that runs things, and two doors for those who need none 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -116,12 +117,26 @@ class Runtime(KeptRuns):
             self._keeper.closing = True
             await self._background.close(self.drain, self.grace)
 
-    @property
-    def is_open(self) -> bool:
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
         """
-        Whether its block is entered, so that it has a background.
+        Open the background while a block runs, where it is not open; unlike the runtime's own block, this may be entered
+        again once it is left.
         """
-        return self._background is not None and not self._background.closed
+        if self._background is not None:
+            self._refuse_closed()
+            yield
+            return
+        async with self:
+            yield
+        self._background, self._keeper.closing = None, False
+
+    def give_back(self) -> None:
+        """
+        Have the runs that are broken off from now on given back to the store, for another process to take them up, as the
+        end of the runtime's block does; without a store they are cancelled.
+        """
+        self._keeper.closing = True
 
     def _refuse_closed(self) -> None:
         if self._background is not None and self._background.closed:

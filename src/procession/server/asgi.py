@@ -5,22 +5,22 @@ The ASGI application: the door that every request comes in by, and the routes be
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from procession.errors import RequestRefused
 from procession.ids import new_id
-from procession.server import health, openapi
-from procession.server.endpoint import Endpoint, json_bytes, respond
+from procession.server import agents, calls, health, openapi
+from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
+from procession.server.going import GRACE, gone
 from procession.server.guard import CHANGES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Door", "build", "endpoints"]
 
-_MODULES: Final = (health,)
+_MODULES: Final = (health, agents, calls)
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
 _GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _HEADERS: Final = (
@@ -79,9 +79,23 @@ class _Behind:
         app.guard.authorize(scope["procession.headers"], open=endpoint.open)
         if endpoint.is_change:
             app.guard.refuse_read_only()
-        with app.service.call() if endpoint.calls else nullcontext():
-            response = await respond(app, endpoint, Request(scope, receive, send))
+        request = Request(scope, receive, send)
+        if not endpoint.calls and not endpoint.reads:
+            response = await respond(endpoint, await asked(app, endpoint, request, None))
             await response(scope, receive, send)
+            return
+        with app.service.call() if endpoint.calls else app.service.reader() as going:
+            given = await asked(app, endpoint, request, going)
+
+            async def work() -> None:
+                response = await respond(endpoint, given)
+                await response(scope, _nothing, send)
+
+            async def leaves() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+
+            await going.attend(work, leaves, seconds=app.limits.seconds, grace=GRACE if endpoint.calls else 0)
 
 
 class _Guarded(BaseRoute):
@@ -150,9 +164,15 @@ class Door:
         answer = _Answer(send, request_id, self._app)
         try:
             self._app.guard.admit(scope, headers)
+            allowed = answer.allow_origin(headers)
+            if scope["method"] == "OPTIONS" and allowed:
+                await Response(None, 204, _PREFLIGHT)(scope, receive, answer.send)
+                return
             if scope["method"] in CHANGES:
                 self._app.guard.refuse_simple(scope["method"], headers)
             await self._router(scope, _bounded(receive, headers, self._app.limits.body), answer.send)
+        except ClientDisconnect:
+            pass
         except HTTPException as error:
             await answer.refuse(RequestRefused(_WORDS.get(error.status_code, error.detail), status=error.status_code,
                                                reason=_REASONS.get(error.status_code, "http")))  # fmt: skip
@@ -160,6 +180,11 @@ class Door:
             await answer.refuse(error)
 
 
+_PREFLIGHT: Final = {
+    "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID, X-Procession, X-Request-ID",
+    "access-control-max-age": "600",
+}
 _WORDS: Final = {404: "there is nothing at this path", 405: "this path is not asked like that"}
 _REASONS: Final = {404: "not-found", 405: "method-not-allowed"}
 
@@ -174,17 +199,31 @@ class _Answer:
         self._id = request_id
         self._app = app
         self._begun = False
+        self._origin: bytes | None = None
+
+    def allow_origin(self, headers: Mapping[bytes, bytes]) -> bool:
+        """
+        Let the page that asks read the answer, if its origin is one of those that may; whether it is.
+        """
+        origin = headers.get(b"origin", b"")
+        if origin.decode("latin-1").lower() in self._app.guard.origins:
+            self._origin = origin
+        return self._origin is not None
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._begun = True
             there = {name.lower() for name, _ in message.get("headers", ())}
             more = [each for each in (*_HEADERS, (b"cache-control", b"no-store")) if each[0] not in there]
-            message = {
-                **message,
-                "headers": [*message.get("headers", ()), *more, (b"x-request-id", self._id.encode())],
-            }
-        await self._send(message)
+            more.append((b"x-request-id", self._id.encode()))
+            if self._origin is not None:
+                more += [(b"access-control-allow-origin", self._origin), (b"vary", b"Origin")]
+                more.append((b"access-control-expose-headers", b"X-Request-ID, Retry-After"))
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        with anyio.move_on_after(self._app.limits.stalled) as limit:
+            await self._send(message)
+        if limit.cancelled_caught:
+            raise gone()
 
     async def refuse(self, error: Exception) -> None:
         """
@@ -193,9 +232,9 @@ class _Answer:
         status = status_of(error)
         if status >= 500 and not isinstance(error, RequestRefused):
             _log(error, self._id)
-        if self._begun:
-            raise error
-        headers = {}
+        if self._begun or status == 499:  # the server closes the connection: to raise would have it log private text
+            return
+        headers: dict[str, str] = {}
         if isinstance(error, RequestRefused) and error.after is not None:
             headers["retry-after"] = str(error.after)
         if status == 401:

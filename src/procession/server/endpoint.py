@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from procession.errors import RequestRefused, SchemaError
+from procession.messages.shapes import is_form
 from procession.messages.value import Value
+from procession.server.going import Going
 from procession.server.guard import CHANGES
 from procession.steps.schema import schema_of
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from procession.server.served import Served
 
-__all__ = ["Asked", "Endpoint", "Example", "json_bytes"]
+__all__ = ["Asked", "Endpoint", "Example", "asked", "json_bytes", "respond"]
 
 
 class Example(Value, kw_only=True):
@@ -62,7 +64,10 @@ class Endpoint(Value, kw_only=True):
     changes: bool | None = None
     """Whether it changes something; left out, the method says so."""
     calls: bool = False
-    """Whether it counts as a call, of which only so many go on at once, and none begins while the server drains."""
+    """Whether it counts as a call: only so many go on at once, none begins while the server drains, and one ends early
+    where its client leaves: see ``asked.going``."""
+    reads: bool = False
+    """Whether it is a stream that a reader may stay at; it ends as soon as the server drains."""
 
     @property
     def is_change(self) -> bool:
@@ -77,9 +82,9 @@ class Asked:
     What an endpoint was asked.
     """
 
-    __slots__ = ("app", "body", "path", "query", "request", "request_id")
+    __slots__ = ("_going", "app", "body", "path", "query", "request", "request_id")
 
-    def __init__(self, app: Served, request: Request, query: Any, body: Any) -> None:
+    def __init__(self, app: Served, request: Request, query: Any, body: Any, going: Going | None) -> None:
         self.app = app
         self.request = request
         self.path: Mapping[str, str] = request.path_params
@@ -87,17 +92,28 @@ class Asked:
         self.query: Mapping[str, Any] = query
         self.body: Any = body
         self.request_id: str = request.scope["procession.request_id"]
+        self._going = going
+
+    @property
+    def going(self) -> Going:
+        """
+        The call while it goes on, of an endpoint with ``calls`` or ``reads``.
+        """
+        assert self._going is not None, "the endpoint says neither calls=True nor reads=True"
+        return self._going
 
 
-async def asked(app: Served, endpoint: Endpoint, request: Request) -> Asked:
+async def asked(app: Served, endpoint: Endpoint, request: Request, going: Going | None) -> Asked:
     """
     Read and check what was asked.
 
     Raises ``RequestRefused`` for what cannot be read and ``SchemaError`` for what does not fit.
     """
-    query = _checked(endpoint.query, dict(request.query_params), "the query") if endpoint.query is not None else {}
+    query: dict[str, Any] = {}
+    if endpoint.query is not None:
+        query = _checked(endpoint.query, dict(request.query_params), "the query")
     body = await _body(app, endpoint, request) if endpoint.body is not None else None
-    return Asked(app, request, query, body)
+    return Asked(app, request, query, body, going)
 
 
 async def _body(app: Served, endpoint: Endpoint, request: Request) -> Any:
@@ -119,9 +135,9 @@ def _checked(type: Any, value: Any, where: str) -> Any:
     schema = schema_of(type)
     if schema is None:
         return value
-    if isinstance(value, Mapping):
-        known: Any = getattr(type, "__annotations__", None)
-        strange = [str(key) for key in value if known is not None and key not in known]
+    known: dict[str, Any] | None = getattr(type, "__annotations__", None)
+    if known is not None and is_form(value):
+        strange = [str(key) for key in value if key not in known]
         if strange:
             raise SchemaError(
                 f"{where}: there is no {strange[0][:60]!r}", hint=f"there are {', '.join(known)}", faults=strange
@@ -140,13 +156,12 @@ def json_bytes(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-async def respond(app: Served, endpoint: Endpoint, request: Request) -> Response:
+async def respond(endpoint: Endpoint, given: Asked) -> Response:
     """
     Answer one request.
     """
     from starlette.responses import Response
 
-    given = await asked(app, endpoint, request)
     answer = await endpoint.handle(given)
     if isinstance(answer, Response):
         return answer

@@ -96,7 +96,7 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_path(endpoint: Endpoint) -> list[dict[str, Any]]:
-    examples = endpoint.example.path if endpoint.example is not None else {}
+    examples: Mapping[str, str] = endpoint.example.path if endpoint.example is not None else {}
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         | ({"example": examples[name]} if name in examples else {})

@@ -4,14 +4,18 @@ Service: a server while it runs: what it has opened, how much goes on, and its e
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import Context
+from functools import partial
 
 import anyio
 
 from procession.errors import RequestRefused
 from procession.runtime.runtime import Runtime
+from procession.server.going import Going
 from procession.server.limits import Limits
+from procession.steps.own_task import OwnTask
 
 __all__ = ["Service"]
 
@@ -24,9 +28,10 @@ class Service:
     def __init__(self, limits: Limits, runtimes: Sequence[Runtime]) -> None:
         self._limits = limits
         self._runtimes = tuple(dict.fromkeys(runtimes))
-        self._going: set[anyio.CancelScope] = set()
-        self._readers: set[anyio.CancelScope] = set()
-        self._idle: anyio.Event | None = None
+        self._calls: set[Going] = set()
+        self._readers: set[Going] = set()
+        self._detached: dict[Going, OwnTask] = {}
+        self._changed: anyio.Event | None = None
         self.draining = False
         """Whether it takes no further calls, because it ends."""
 
@@ -35,32 +40,21 @@ class Service:
         Raise ``RequestRefused`` where no further calls are taken.
         """
         if self.draining:
-            raise RequestRefused("the server is ending", status=503, reason="draining", after=1)
+            raise _ending()
 
     @contextmanager
-    def call(self) -> Iterator[None]:
+    def call(self) -> Generator[Going]:
         """
-        Count a call while the block runs; it is cancelled where the server ends and cannot wait any longer.
+        Count a call while the block runs.
 
         Raises ``RequestRefused`` where there are too many, and while the server drains.
         """
         self.refuse_draining()
-        if len(self._going) >= self._limits.calls:
-            raise RequestRefused("too many calls at once", status=503, reason="too-many-calls", after=1)
-        scope = anyio.CancelScope()
-        self._going.add(scope)
-        try:
-            with scope:
-                yield
-        finally:
-            self._going.discard(scope)
-            if self._idle is not None and not self._going:
-                self._idle.set()
-        if scope.cancelled_caught:
-            raise RequestRefused("the server is ending", status=503, reason="draining", after=1)
+        self._refuse_crowd(len(self._calls))
+        yield from self._counted(self._calls)
 
     @contextmanager
-    def reader(self) -> Iterator[None]:
+    def reader(self) -> Generator[Going]:
         """
         Count a reader of events while the block runs: it ends as soon as the server drains, to be taken up elsewhere.
 
@@ -69,39 +63,85 @@ class Service:
         self.refuse_draining()
         if len(self._readers) >= self._limits.readers:
             raise RequestRefused("too many readers at once", status=429, reason="too-many-readers", after=5)
-        scope = anyio.CancelScope()
-        self._readers.add(scope)
+        yield from self._counted(self._readers)
+
+    def detach(self, work: Callable[[Going], Awaitable[None]]) -> Going:
+        """
+        Begin ``work(going)``, which goes on without the request that asked for it.
+
+        Raises ``RequestRefused`` where too much goes on, and while the server drains.
+        """
+        self.refuse_draining()
+        self._refuse_crowd(len(self._detached))
+        going = Going()
+        self._detached[going] = OwnTask(partial(self._do, going, work), Context())
+        return going
+
+    async def _do(self, going: Going, work: Callable[[Going], Awaitable[None]]) -> None:
         try:
-            with scope:
-                yield
+            with going.scope:
+                await work(going)
         finally:
-            self._readers.discard(scope)
+            self._detached.pop(going, None)
+            self._tell()
 
     async def drain(self, seconds: float | None = None) -> None:
         """
-        Take no further calls, wait *seconds* for those that go on, then cancel them.
+        Take no further calls, wait *seconds* for those that go on, then tell them to end, and cancel those that do not.
         """
         self.draining = True
         for reader in list(self._readers):
-            reader.cancel()
-        if self._going:
-            self._idle = anyio.Event()
-            with anyio.move_on_after(self._limits.drain if seconds is None else seconds):
-                await self._idle.wait()
-        for going in list(self._going):
-            going.cancel()
+            reader.end(_ending(), grace=0)
+        with anyio.move_on_after(self._limits.drain if seconds is None else seconds):
+            await self._idle()
+        for runtime in self._runtimes:
+            runtime.give_back()
+        for going in self._going():
+            going.end(_ending())
+        await self._idle()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncGenerator[None]:
         """
         Hold the runtimes open while the block runs, and drain at its end.
         """
         self.draining = False
         async with AsyncExitStack() as stack:
             for runtime in self._runtimes:
-                if not runtime.is_open:
-                    await stack.enter_async_context(runtime)
+                await stack.enter_async_context(runtime.opened())
             try:
                 yield
             finally:
-                await self.drain()
+                with anyio.CancelScope(shield=True):
+                    await self.drain()
+
+    # -- what goes on
+
+    def _going(self) -> list[Going]:
+        return [*self._calls, *self._detached]
+
+    def _counted(self, kind: set[Going]) -> Generator[Going]:
+        going = Going()
+        kind.add(going)
+        try:
+            yield going
+        finally:
+            kind.discard(going)
+            self._tell()
+
+    def _refuse_crowd(self, count: int) -> None:
+        if count >= self._limits.calls:
+            raise RequestRefused("too many calls at once", status=503, reason="too-many-calls", after=1)
+
+    async def _idle(self) -> None:
+        while self._going():
+            self._changed = anyio.Event()
+            await self._changed.wait()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+
+
+def _ending() -> RequestRefused:
+    return RequestRefused("the server is ending", status=503, reason="draining", after=1)

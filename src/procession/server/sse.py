@@ -1,89 +1,113 @@
 """
 Server-sent events: a stream of events as an answer, for as long as its reader is there.
 
-A client that reads slowly is waited for, so that nothing heaps up here; one that reads nothing at all is let go after
-``Limits.stalled`` seconds, and one that is gone is noticed at once, between events as well.
+Whoever makes the events waits until each is sent, so that a client which reads slowly slows down its own stream alone,
+and nothing heaps up for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 import anyio
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from procession.server.endpoint import json_bytes
-from procession.server.limits import Limits
+from procession.server.endpoint import Asked, json_bytes
+from procession.server.errors import error_body
 
-__all__ = ["EventStream", "event"]
+__all__ = ["EventStream", "Say", "event"]
 
+Say: TypeAlias = Callable[[bytes], Awaitable[None]]
 _BEAT = b": alive\n\n"
 
 
-def event(data: Any, *, type: str | None = None, id: int | str | None = None) -> bytes:
+def event(data: object, *, type: str | None = None, id: int | str | None = None) -> bytes:
     r"""
     Return one event as it is sent; *data* is what JSON can say.
 
     >>> event({"text": "Hi"}, type="text-delta", id=3)
     b'id: 3\nevent: text-delta\ndata: {"text":"Hi"}\n\n'
     """
+    return event_of(json_bytes(data), type=type, id=id)
+
+
+def event_of(data: bytes, *, type: str | None = None, id: int | str | None = None) -> bytes:
+    """
+    Return one event whose *data* is JSON already, in one line.
+    """
     head = b""
     if id is not None:
-        head += f"id: {id}\n".encode()
+        head += b"id: %s\n" % str(id).encode()
     if type is not None:
-        head += b"event: " + type.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace") + b"\n"
-    return head + b"data: " + json_bytes(data) + b"\n\n"
+        head += b"event: %s\n" % type.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")
+    return b"%sdata: %s\n\n" % (head, data)
 
 
 class EventStream(Response):
     """
-    An answer of events, made by :func:`event`, that *events* gives.
+    An answer of events: *produce* is given a function that sends one, made by :func:`event`, and awaits it for each.
 
-    Where the reader goes, or lets everything lie, *events* is cancelled where it waits, and closed.
+    What *produce* raises before its first event is answered as JSON with its status, later as an event ``error``.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes, None], limits: Limits) -> None:
+    def __init__(self, produce: Callable[[Say], Awaitable[None]], asked: Asked) -> None:
         super().__init__(None, 200, {"cache-control": "no-store", "x-accel-buffering": "no"}, self.media_type)
         del self.headers["content-length"]
-        self._events = events
-        self._limits = limits
+        self._produce = produce
+        self._asked = asked
+        self._begun = False
         self._silent = True
+        self._turn = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """
         Send the events.
         """
-        async with aclosing(self._events), anyio.create_task_group() as group:
-            group.start_soon(self._watch, receive, group.cancel_scope)
-            await self._send(send, {"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            group.start_soon(self._beat, send)
-            async for sent in self._events:
+        failed: Exception | None = None
+        async with anyio.create_task_group() as group:
+
+            async def say(sent: bytes) -> None:
                 self._silent = False
-                await self._send(send, _piece(sent))
-            await self._send(send, _piece(b"", more=False))
+                await self._send(send, sent)
+
+            async def beat() -> None:
+                nonlocal failed
+                try:
+                    await self._beat(send)
+                except Exception as error:
+                    failed = error
+                    group.cancel_scope.cancel()
+
+            group.start_soon(beat)
+            try:
+                await self._produce(say)
+            except Exception as error:  # not out of the group, which would wrap it
+                failed = error
             group.cancel_scope.cancel()
-
-    async def _send(self, send: Send, message: Message) -> None:
-        with anyio.fail_after(self._limits.stalled):
-            await send(message)
-
-    async def _watch(self, receive: Receive, reader: anyio.CancelScope) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        reader.cancel()
+        if failed is not None:
+            if not self._begun:
+                raise failed
+            await self._send(send, event(error_body(failed, self._asked.request_id), type="error"))
+        await self._send(send, b"", more=False)
 
     async def _beat(self, send: Send) -> None:
         while True:
             self._silent = True
-            await anyio.sleep(self._limits.heartbeat)
+            await anyio.sleep(self._asked.app.limits.heartbeat)
             if self._silent:
-                await self._send(send, _piece(_BEAT))
+                await self._send(send, _BEAT)
+
+    async def _send(self, send: Send, body: bytes, *, more: bool = True) -> None:
+        async with self._turn:
+            if not self._begun:
+                self._begun = True
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await send(_piece(body, more))
 
 
-def _piece(body: bytes, *, more: bool = True) -> Message:
+def _piece(body: bytes, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}

@@ -1,0 +1,173 @@
+"""
+Routes that ask an agent: generate, and stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Required, TypeAlias
+
+from typing_extensions import TypedDict
+
+from procession.agents.agent import Agent
+from procession.agents.stream import AgentStream
+from procession.errors import InputError
+from procession.messages.chunks import ErrorChunk
+from procession.server.agents import agent_named, agents_example
+from procession.server.endpoint import Asked, Endpoint
+from procession.server.errors import error_body
+from procession.server.served import Served
+from procession.server.shared_calls import SharedCalls, fingerprint
+from procession.server.sse import EventStream, Say, event
+from procession.server.values import chunk_data, result_data
+from procession.steps.abort import AbortSignal
+
+__all__ = ["CallBody", "ResultData", "routes", "say_stream"]
+
+Json: TypeAlias = dict[str, Any]
+Begin: TypeAlias = Callable[[AbortSignal], AgentStream[Any]]
+
+
+class CallBody(TypedDict, total=False):
+    """
+    What an agent is asked, and what this call says differently.
+    """
+
+    messages: Required[str | Json | list[str | Json]]
+    """A text, a message, or several."""
+    run_id: str
+    """The id of the run; to send the same again joins the call, and begins no second one."""
+    thread: str | Json
+    resource: str
+    """Whose conversation it is."""
+    request_context: Json
+    """Values that steps, tools and hooks may read."""
+    max_steps: int
+    """No more than the agent's own."""
+    model_settings: Json
+    tool_choice: str | Json
+    active_tools: list[str]
+    structured_output: Json
+    """The JSON schema of the answer."""
+
+
+class ResultData(TypedDict):
+    """
+    What a run of an agent came to.
+    """
+
+    run_id: str
+    status: str
+    text: str
+    final_text: str
+    finish_reason: str
+    usage: Json
+    object: Any
+    messages: list[Json]
+    steps: list[Json]
+    tripwire: Json | None
+    violations: list[Json]
+    outcomes: list[Json]
+    warnings: list[Any]
+    suspended: list[Json]
+    abort_reason: str | None
+    error: Json | None
+
+
+def routes(app: Served) -> list[Endpoint]:
+    """
+    Return the routes that ask an agent.
+    """
+    calls = _Calls(SharedCalls(app.service, app.limits.remembered))
+    example = agents_example(app, {"messages": "Hello"})
+    return [
+        Endpoint(
+            method="POST", path="/api/agents/{agent_id}/generate", handle=calls.generate,
+            summary="Ask an agent, and wait for the whole result.", body=CallBody, answer=ResultData,
+            example=example, calls=True,
+        ),
+        Endpoint(
+            method="POST", path="/api/agents/{agent_id}/stream", handle=calls.stream,
+            summary="Ask an agent; each chunk is an event, the last event is `result`.", body=CallBody,
+            media="text/event-stream", example=example, calls=True,
+        ),
+    ]  # fmt: skip
+
+
+class _Calls:
+    """
+    The two ways to ask, and the calls that others may join.
+    """
+
+    def __init__(self, shared: SharedCalls) -> None:
+        self._shared = shared
+
+    async def generate(self, asked: Asked) -> Any:
+        """
+        Answer with the whole result.
+        """
+        agent, options = agent_named(asked), _options(asked)
+        if "run_id" not in options:
+            result = await agent.generate(**options, abort_signal=asked.going.signal)
+        else:
+            async with self._joined(asked, agent, options) as stream:
+                result = await stream.result()
+        return result_data(result, asked.request_id)
+
+    async def stream(self, asked: Asked) -> Any:
+        """
+        Answer with the chunks as they come, and the result.
+        """
+        agent, options = agent_named(asked), _options(asked)
+
+        async def produce(say: Say) -> None:
+            if "run_id" in options:
+                opened = self._joined(asked, agent, options)
+            else:
+                opened = agent.stream(**options, abort_signal=asked.going.signal, replay=False)
+            async with opened as stream:
+                await say_stream(say, stream, asked.request_id)
+
+        return EventStream(produce, asked)
+
+    def _joined(self, asked: Asked, agent: Agent, options: Json) -> AbstractAsyncContextManager[AgentStream[Any]]:
+        def begin(signal: AbortSignal) -> AgentStream[Any]:
+            return agent.stream(**options, abort_signal=signal)
+
+        return self._shared.join(agent.id, options["run_id"], fingerprint(asked.body), begin).joined()
+
+
+async def say_stream(say: Say, stream: AgentStream[Any], request_id: str) -> None:
+    """
+    Say each chunk of *stream* as an event that is named by its type, and the result as the event ``result``.
+
+    Raises what the call raises where it could not begin.
+    """
+    number = 0
+    async for chunk in stream.full_stream:
+        if number == 0 and isinstance(chunk, ErrorChunk):
+            await stream.result()  # raises it: nothing was said yet, so that the status can tell
+        await say(event(chunk_data(chunk, request_id), type=chunk.type, id=number))
+        number += 1
+    try:
+        result = result_data(await stream.result(), request_id)
+    except Exception as error:
+        result = {"status": "failed", **error_body(error, request_id)}
+    await say(event(result, type="result", id=number))
+
+
+def _options(asked: Asked) -> Json:
+    """
+    Return the options of the call that the body says.
+
+    Raises ``InputError`` for more steps than the agent may make.
+    """
+    agent = agent_named(asked)
+    options: Json = dict(asked.body)
+    if options.get("max_steps", 0) > agent.max_steps:
+        raise InputError(
+            f"max_steps={options['max_steps']} is more than agent {agent.id!r} may make",
+            hint=f"at most {agent.max_steps}, which its definition says",
+        )
+    return {**options, "raise_on_tripwire": False}

@@ -1,0 +1,150 @@
+"""Agents that are asked over HTTP."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import httpx
+from tests.server.live import Live, live
+
+from procession.agents.agent import Agent
+from procession.messages.chunks import Finish, TextDelta, TextEnd, TextStart
+from procession.processors.processor import processor
+from procession.server.app import App
+from procession.testing.fake_model import FakeModel
+
+
+class Gated:
+    """A model that says one word and then waits until it is let go, and tells how often it was asked and cancelled."""
+
+    id = "gated"
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.left = anyio.Event()
+        self.speaking = anyio.Event()
+        self.gate = anyio.Event()
+
+    async def stream(self, request: Any) -> AsyncIterator[Any]:
+        self.asked += 1
+        try:
+            yield TextStart()
+            yield TextDelta("One")
+            self.speaking.set()
+            await self.gate.wait()
+            yield TextDelta(" two.")
+            yield TextEnd()
+            yield Finish("stop")
+        except BaseException:
+            self.left.set()
+            raise
+
+
+async def events(server: Live, path: str, body: Any) -> list[tuple[str, Any]]:
+    """Ask for a stream, and return its events by name."""
+    async with server.client.stream("POST", path, json=body) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        return [each async for each in read(answer)]
+
+
+async def read(answer: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
+    """Yield the events of a stream."""
+    kind = ""
+    async for line in answer.aiter_lines():
+        if line.startswith("event: "):
+            kind = line[7:]
+        elif line.startswith("data: "):
+            yield kind, json.loads(line[6:])
+
+
+async def test_generate_and_stream() -> None:
+    """An agent is asked and answers whole, or chunk by chunk with the result as the last event."""
+    app = App(agents=[Agent("parrot", model=FakeModel(["Hello!", "Hello!"]))])
+    async with live(app) as server:
+        assert [each["id"] for each in await server.get("/api/agents")] == ["parrot"]
+        result = await server.post("/api/agents/parrot/generate", {"messages": "Hi"})
+        assert (result["status"], result["text"], result["tripwire"]) == ("completed", "Hello!", None)
+        told = await events(server, "/api/agents/parrot/stream", {"messages": "Hi"})
+    assert told[0][0] == "start" and told[-1][0] == "result"
+    assert "".join(data["text"] for kind, data in told if kind == "text-delta") == "Hello!" == told[-1][1]["text"]
+
+
+async def test_what_cannot_be_asked() -> None:
+    """An unknown agent, a body that does not fit and an option that there is not each have an error that says so."""
+    app = App(agents=[Agent("parrot", model=FakeModel("Hello!"), max_steps=3)])
+    asked: list[tuple[str, Any, int, str]] = [
+        ("owl", {"messages": "Hi"}, 404, "not-found"),
+        ("parrot", {}, 422, "schema"),
+        ("parrot", {"messages": "Hi", "modle": "x"}, 422, "schema"),
+        ("parrot", {"messages": 5}, 422, "schema"),
+        ("parrot", {"messages": "Hi", "max_steps": 4}, 400, "input"),
+        ("parrot", {"messages": [{"role": "king", "content": "Hi"}]}, 400, "message"),
+    ]
+    async with live(app) as server:
+        for agent, body, status, code in asked:
+            for way in ("generate", "stream"):
+                answer = await server.client.post(f"/api/agents/{agent}/{way}", json=body)
+                assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), body
+        broken = await server.client.post(
+            "/api/agents/parrot/generate", content=b"{", headers={"Content-Type": "application/json"}
+        )
+    assert (broken.status_code, broken.json()["error"]["code"]) == (400, "not-json")
+
+
+async def test_a_failed_processor_is_told_without_its_words() -> None:
+    """What a processor raised is in no answer: neither as JSON nor in a stream, which still ends with a result."""
+
+    @processor(hook="process_output_result")
+    def broken(ctx: Any) -> None:
+        raise ValueError("the password is swordfish")
+
+    app = App(agents=[Agent("parrot", model=FakeModel(["Hello!", "Hello!"]), output_processors=[broken])])
+    async with live(app) as server:
+        answer = await server.client.post("/api/agents/parrot/generate", json={"messages": "Hi"})
+        told = await events(server, "/api/agents/parrot/stream", {"messages": "Hi"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "processor")
+    assert told[-1][0] == "result" and told[-1][1]["error"]["code"] == "processor"
+    assert "swordfish" not in answer.text and "swordfish" not in str(told)
+
+
+async def test_a_client_that_leaves_cancels_its_run() -> None:
+    """Where the client of a stream, or of a call, leaves before the end, the model is not asked on."""
+    for way in ("stream", "generate"):
+        model = Gated()
+        async with live(App(agents=[Agent("slow", model=model)])) as server:
+            with anyio.CancelScope() as client:
+                async with anyio.create_task_group() as group:
+
+                    async def leave(model: Gated = model, client: anyio.CancelScope = client) -> None:
+                        await model.speaking.wait()
+                        client.cancel()
+
+                    group.start_soon(leave)
+                    await server.client.post(f"/api/agents/slow/{way}", json={"messages": "Hi"})
+            with anyio.fail_after(20):
+                await model.left.wait()
+
+
+async def test_the_same_run_id_is_one_run() -> None:
+    """Who sends the same body with the same run_id joins the call, before and after its end; another body is refused."""
+    model = Gated()
+    async with live(App(agents=[Agent("slow", model=model)])) as server:
+        path, body = "/api/agents/slow/generate", {"messages": "Hi", "run_id": "order-1"}
+        results: list[Any] = []
+
+        async def ask() -> None:
+            results.append(await server.post(path, body))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(ask)
+            await model.speaking.wait()
+            other = await server.client.post(path, json={**body, "messages": "Bye"})
+            assert (other.status_code, other.json()["error"]["code"]) == (409, "run-id-taken")
+            model.gate.set()
+        results.append(await server.post(path, body))
+        told = await events(server, "/api/agents/slow/stream", body)
+    assert [each["text"] for each in results] == ["One two."] * 6
+    assert told[-1][1]["run_id"] == "order-1" and "".join(d["text"] for k, d in told if k == "text-delta") == "One two."
+    assert model.asked == 1
