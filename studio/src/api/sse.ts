@@ -40,14 +40,14 @@ export class SseParser {
   }
 }
 
-/** Hand the events of *response* to *take*, those that came together at once, until it ends. */
-export async function readSse(response: Response, take: (events: SseEvent[]) => void): Promise<void> {
+/** Hand the events of *response* to *take*, those that came together at once, until it ends; a slow *take* is waited for. */
+export async function readSse(response: Response, take: (events: SseEvent[]) => void | Promise<void>): Promise<void> {
   const parser = new SseParser();
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
     const events = parser.feed(value);
-    if (events.length) take(events);
+    if (events.length) await take(events);
   }
 }
