@@ -1,0 +1,3 @@
+"""
+Agents behind OpenAI's Chat Completions: what a client of that API asks and is answered.
+"""
