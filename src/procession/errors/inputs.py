@@ -120,9 +120,20 @@ class RequestRefused(InputError):
 
     code: ClassVar[str] = "request-refused"
 
-    def __init__(self, message: str, *, status: int, reason: str, hint: str | None = None, after: int | None = None):
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        reason: str,
+        hint: str | None = None,
+        after: int | None = None,
+        param: str | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
         self.reason = reason
         self.after = after
         """After how many seconds it may be asked again, where that helps."""
+        self.param = param
+        """The field of the request that cannot be as it is, where that is known."""

@@ -22,13 +22,15 @@ from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
 from procession.server.going import GRACE, gone
 from procession.server.guard import CHANGES
+from procession.server.openai import chat
+from procession.server.openai.refused import chat_error, chat_headers
 
 if TYPE_CHECKING:
     from procession.server.served import Served
 
 __all__ = ["Door", "build", "endpoints"]
 
-_MODULES: Final = (health, agents, calls)
+_MODULES: Final = (health, agents, calls, chat)
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
 _GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _HEADERS: Final = (
@@ -161,7 +163,7 @@ class Door:
         request_id = given if _GOOD_ID.fullmatch(given) else new_id()
         scope = {**scope, "procession.request_id": request_id, "procession.headers": headers}
         scope.setdefault("app", self)
-        answer = _Answer(send, request_id, self._app)
+        answer = _Answer(send, request_id, self._app, _is_chat(scope))
         try:
             self._app.guard.admit(scope, headers)
             allowed = answer.allow_origin(headers)
@@ -194,10 +196,12 @@ class _Answer:
     Adds to an answer what every answer says, and knows whether it has begun.
     """
 
-    def __init__(self, send: Send, request_id: str, app: Served) -> None:
+    def __init__(self, send: Send, request_id: str, app: Served, chat: bool) -> None:
         self._send = send
         self._id = request_id
         self._app = app
+        self._chat = chat
+        """Whether errors are told as Chat Completions tell them."""
         self._begun = False
         self._origin: bytes | None = None
 
@@ -239,8 +243,16 @@ class _Answer:
             headers["retry-after"] = str(error.after)
         if status == 401:
             headers["www-authenticate"] = "Bearer"
-        response = Response(json_bytes(error_body(error, self._id)), status, headers, "application/json")
+        if self._chat:
+            headers |= chat_headers(error)
+        body = (chat_error if self._chat else error_body)(error, self._id)
+        response = Response(json_bytes(body), status, headers, "application/json")
         await response({"type": "http"}, _nothing, self.send)
+
+
+def _is_chat(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")).startswith("/v1/")
 
 
 def _bounded(receive: Receive, headers: dict[bytes, bytes], limit: int) -> Receive:

@@ -49,16 +49,24 @@ class EventStream(Response):
     """
     An answer of events: *produce* is given a function that sends one, made by :func:`event`, and awaits it for each.
 
-    What *produce* raises before its first event is answered as JSON with its status, later as an event ``error``.
+    What *produce* raises before its first event is answered as JSON with its status, later as an event ``error``, or as
+    *failed* writes it.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, produce: Callable[[Say], Awaitable[None]], asked: Asked) -> None:
+    def __init__(
+        self,
+        produce: Callable[[Say], Awaitable[None]],
+        asked: Asked,
+        *,
+        failed: Callable[[Exception, str], bytes] | None = None,
+    ) -> None:
         super().__init__(None, 200, {"cache-control": "no-store", "x-accel-buffering": "no"}, self.media_type)
         del self.headers["content-length"]
         self._produce = produce
         self._asked = asked
+        self._failed = failed if failed is not None else _failed
         self._begun = False
         self._silent = True
         self._turn = anyio.Lock()
@@ -91,7 +99,7 @@ class EventStream(Response):
         if failed is not None:
             if not self._begun:
                 raise failed
-            await self._send(send, event(error_body(failed, self._asked.request_id), type="error"))
+            await self._send(send, self._failed(failed, self._asked.request_id))
         await self._send(send, b"", more=False)
 
     async def _beat(self, send: Send) -> None:
@@ -107,6 +115,10 @@ class EventStream(Response):
                 self._begun = True
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await send(_piece(body, more))
+
+
+def _failed(error: Exception, request_id: str) -> bytes:
+    return event(error_body(error, request_id), type="error")
 
 
 def _piece(body: bytes, more: bool) -> Message:

@@ -4,7 +4,7 @@ What an agent's run came to, as an answer of Chat Completions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from procession.agents.output import AgentResult
@@ -12,6 +12,8 @@ from procession.messages.chunks import FileChunk, ToolCall, ToolError, ToolResul
 from procession.messages.parts import FilePart
 from procession.messages.usage import Usage
 from procession.models.formats.openai.values import arguments_text, url_of
+from procession.models.loose import as_mapping
+from procession.server.values import suspended_data
 from procession.tools.json_value import json_value
 
 __all__ = [
@@ -104,25 +106,14 @@ def extension(result: AgentResult) -> dict[str, Any]:
     more: dict[str, Any] = {"run_id": result.run_id, "status": result.status}
     if result.tripwire is not None:
         wire = result.tripwire
-        notes: Any = wire.metadata
-        kind = notes.get("kind") if isinstance(notes, Mapping) else None
+        kind = as_mapping(wire.metadata).get("kind")
         more["tripwire"] = {
             "processor_id": wire.processor_id,
             "reason": wire.reason,
             "kind": kind if isinstance(kind, str) else None,
         }
     if result.suspended:
-        more["suspended"] = [
-            {
-                "question_id": call.question_id,
-                "tool_name": call.tool_name,
-                "args": json_value(call.args),
-                "kind": call.kind,
-                "payload": json_value(call.payload),
-                "resume_schema": call.resume_schema,
-            }
-            for call in result.suspended
-        ]
+        more["suspended"] = [suspended_data(call) for call in result.suspended]
     return more
 
 
@@ -144,13 +135,13 @@ def shown_tool(done: ToolResult | ToolError) -> dict[str, Any]:
     """
     Return what a tool of the agent was asked and said, for a client that wants to know.
     """
-    failed = isinstance(done, ToolError)
+    told = (done.error, True) if isinstance(done, ToolError) else (json_value(done.result), done.is_error)
     return {
         "id": done.tool_call_id,
         "name": done.tool_name,
         "args": json_value(done.args),
-        "result": done.error if failed else json_value(done.result),
-        "is_error": failed or done.is_error,
+        "result": told[0],
+        "is_error": told[1],
     }
 
 
@@ -171,12 +162,15 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     Return the tokens of all model calls of the run.
 
     >>> usage_of(Usage(9, 4, cached_input_tokens=8))["prompt_tokens_details"]
-    {'cached_tokens': 8}
+    {'cached_tokens': 8, 'cache_write_tokens': 0}
     """
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_input_tokens},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_input_tokens,
+            "cache_write_tokens": usage.cache_creation_input_tokens,
+        },
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }

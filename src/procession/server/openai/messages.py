@@ -15,9 +15,10 @@ from procession.models.loose import as_mapping
 from procession.server.openai.contents import content_parts, content_text
 from procession.server.openai.refused import refused
 
-__all__ = ["chat_messages"]
+__all__ = ["chat_messages", "is_instruction"]
 
 _USERS = ("user", "system", "developer")
+_SAID_AS = "said_as"
 
 
 def chat_messages(given: Any) -> list[Message]:
@@ -52,12 +53,20 @@ def chat_messages(given: Any) -> list[Message]:
         if role == "assistant":
             turn = _Turn(entry, where)
         elif role in _USERS:
-            made.append(Message("user", content_parts(entry.get("content"), f"{where}.content")))
+            parts = content_parts(entry.get("content"), f"{where}.content")
+            made.append(Message("user", parts, metadata={_SAID_AS: role} if role != "user" else None))
         else:
             raise refused(f"{where}.role", "should be system, developer, user, assistant or tool")
     if turn is not None:
         made.append(turn.message("messages"))
     return made
+
+
+def is_instruction(message: Message) -> bool:
+    """
+    Tell whether a client said *message* as ``system`` or ``developer``.
+    """
+    return (message.metadata or {}).get(_SAID_AS) is not None
 
 
 class _Turn:

@@ -130,11 +130,9 @@ class ChatStream:
         if every and not self._begun:
             self._begun = True
             every.insert(0, {"role": "assistant", "content": ""})
-        pieces = [
-            {**self._frame, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]}
-            for delta in every
-        ]
-        if pieces:
-            pieces[-1] |= more
-            pieces[-1]["choices"][0]["finish_reason"] = reason
-        return pieces
+        pieces = [self._piece(delta, None) for delta in every[:-1]]
+        return [*pieces, {**self._piece(every[-1], reason), **more}] if every else pieces
+
+    def _piece(self, delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        return {**self._frame, "choices": [choice]}

@@ -1,0 +1,68 @@
+"""
+A conversation that a client sends whole, and of which the agent's memory has the beginning already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from procession.agents.agent import Agent
+from procession.messages.message import Message
+from procession.messages.parts import Part, ToolCallPart
+from procession.server.openai.messages import is_instruction
+from procession.server.openai.refused import refused
+from procession.server.openai.request import ChatRequest
+
+__all__ = ["new_in_thread"]
+
+_LOOKED_THROUGH = 50
+"""How many of the newest messages of a thread are looked through for the calls that a client answers."""
+
+
+async def new_in_thread(agent: Agent, request: ChatRequest) -> list[Message]:
+    """
+    Return the messages of *request* that the agent is to be given: all of them, or in a thread what is new in it.
+
+    Clients of Chat Completions send the whole conversation each time.  Where the thread has one already, what is new
+    stands behind the last answer; an answer whose calls the client has run goes on as it is stored.
+
+    Raises ``RequestRefused`` for a thread where the agent has no memory, and where nothing is new.
+    """
+    messages = list(request.messages)
+    if request.thread is None or request.resource is None:
+        return messages
+    if agent.memory is None:
+        raise refused("metadata.thread", f"agent {agent.id!r} has no memory, and so no threads")
+    stored = await agent.memory.recall(request.thread, request.resource, last=_LOOKED_THROUGH)
+    if not stored:
+        return messages
+    end = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    new = [message for message in messages[end + 1 :] if not is_instruction(message)]
+    answered = _answered(messages[end], stored) if end >= 0 else None
+    if answered is not None:
+        new.insert(0, answered)
+    if not new:
+        raise refused("messages", "have nothing new behind the last answer of the thread")
+    return new
+
+
+def _answered(message: Message, stored: Sequence[Message]) -> Message | None:
+    """
+    Return the stored message whose calls *message* has the answers of, with them; itself where none is stored.
+    """
+    answers = {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
+    if not answers:
+        return None
+    for known in reversed(stored):
+        open_here = {
+            part.tool_call_id for part in known.parts if isinstance(part, ToolCallPart) and part.state == "call"
+        }
+        if open_here & answers.keys():
+            return known.with_parts([_with_answer(part, answers) for part in known.parts])
+    return message
+
+
+def _with_answer(part: Part, answers: dict[str, ToolCallPart]) -> Part:
+    if not isinstance(part, ToolCallPart) or part.state != "call" or part.tool_call_id not in answers:
+        return part
+    return part.replace(state="result", result=answers[part.tool_call_id].result)
