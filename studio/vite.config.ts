@@ -5,6 +5,7 @@ export default defineConfig({
   // Relative, so that the Studio works under whatever prefix the App is mounted at.
   base: "./",
   build: {
+    license: { fileName: "licenses.md" },
     outDir: "../src/procession/server/static",
     emptyOutDir: true,
     target: "es2022",

@@ -1,0 +1,181 @@
+"""
+What the browser tests look at: an agent with processors, and a workflow with one of everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from procession import (
+    Agent,
+    Chunk,
+    Message,
+    MessageList,
+    Processor,
+    RetryPolicy,
+    StepContext,
+    Workflow,
+    create_workflow,
+    step,
+    tool,
+)
+from procession.messages.chunks import TextDelta
+from procession.processors.contexts import InputContext, OutputStreamContext
+from procession.testing.fake_model import FakeModel
+
+__all__ = ["HOSTILE", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "support"]
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'`</script><script>alert(2)</script>javascript:alert(3)"
+
+
+class HideNumbers(Processor):
+    """Hide long numbers."""
+
+    id = "hide-numbers"
+    mutates = True
+
+    def process_input(self, ctx: InputContext) -> None:
+        for message in ctx.messages:
+            message.text = re.sub(r"\b\d{6,}\b", "[order]", message.text)
+
+
+class NoShouting(Processor):
+    """Turn away whoever shouts."""
+
+    id = "no-shouting"
+
+    async def process_input(self, ctx: InputContext) -> None:
+        if ctx.view[-1].text.isupper():
+            ctx.abort("shouting", message="Please say that again, quietly.")
+
+
+class Calm(Processor):
+    """Calm the answer down, chunk by chunk."""
+
+    id = "calm"
+    mutates = True
+
+    def process_output_stream(self, ctx: OutputStreamContext) -> Chunk | None:
+        chunk = ctx.part
+        return chunk.replace(text=chunk.text.replace("!", ".")) if isinstance(chunk, TextDelta) else chunk
+
+
+@tool
+def find_order(number: str) -> str:
+    """Say where an order is."""
+    return f"order {number} is on its way"
+
+
+guards: Workflow[Any, Any] = (
+    create_workflow("guards", kind="processor").parallel([HideNumbers(), NoShouting()], id="side-by-side").commit()
+)
+
+
+def support() -> Agent:
+    """An agent with guards before it and a processor on its stream."""
+    model = FakeModel("It is on its way! It comes tomorrow!", repeat_last=True)
+    return Agent(
+        "support", model=model, instructions="You help.", tools=[find_order],
+        input_processors=[guards], output_processors=[Calm()],
+    )  # fmt: skip
+
+
+def parrot() -> Agent:
+    """An agent with nothing around it."""
+    return Agent("parrot", model=FakeModel("Hello!", repeat_last=True))
+
+
+@step
+def fetch(ctx: StepContext[dict[str, Any]]) -> dict[str, Any]:
+    return {**ctx.input, "items": [{"name": name, "price": 10 * n} for n, name in enumerate("abcde", 1)]}
+
+
+flaky_calls: dict[str, int] = {}
+
+
+@step(retry=RetryPolicy(max_attempts=3, backoff="none") if "backoff" in RetryPolicy.__dict__ else RetryPolicy(max_attempts=3))
+def look_up(ctx: StepContext[dict[str, Any]]) -> dict[str, Any]:
+    if ctx.attempt < 2:
+        raise TimeoutError("the price list did not answer")
+    return ctx.input
+
+
+@step
+def cheap(ctx: StepContext[Any]) -> Any:
+    return {"route": "cheap"}
+
+
+@step
+def dear(ctx: StepContext[Any]) -> Any:
+    return {"route": "dear"}
+
+
+@step
+def double(ctx: StepContext[int]) -> int:
+    return ctx.input * 2
+
+
+@step
+def check_item(ctx: StepContext[dict[str, Any]]) -> dict[str, Any]:
+    return {**ctx.input, "ok": ctx.input["price"] < 40}
+
+
+@step
+def tax(ctx: StepContext[Any]) -> Any:
+    return {"tax": 19}
+
+
+@step
+def postage(ctx: StepContext[Any]) -> Any:
+    return {"postage": 5}
+
+
+costs: Workflow[Any, Any] = create_workflow("costs").parallel([tax, postage], id="both").map(lambda both: both, id="gathered").commit()
+
+orders: Workflow[Any, Any] = (
+    create_workflow("orders", dict[str, Any], description="An order, from the shop to the door.")
+    .then(fetch)
+    .then(look_up)
+    .then(costs)
+    .branch(
+        [(lambda value: len(value) > 5, dear), (lambda value: len(value) <= 5, cheap)], id="route",
+    )
+    .map(lambda arms: 1, id="first-round")
+    .do_until(double, lambda value: value > 6)
+    .map(lambda value: [{"name": n, "price": 10 * n} for n in range(1, 13)], id="lines")
+    .foreach(check_item, concurrency=4)
+    .map(lambda lines: {"lines": len(lines)}, id="counted")
+    .commit()
+)  # fmt: skip
+
+
+@step
+async def slow(ctx: StepContext[Any]) -> Any:
+    await anyio.sleep(30)
+
+
+@step
+async def breaks(ctx: StepContext[Any]) -> Any:
+    await anyio.sleep(0.05)
+    raise ValueError("the warehouse is on fire")
+
+
+race: Workflow[Any, Any] = create_workflow("race").parallel([slow, breaks], id="together").commit()
+
+
+@step(resume_type=bool)
+async def approve(ctx: StepContext[int]) -> bool:
+    agreed: bool = await ctx.suspend({"amount": ctx.input}, label="manager")
+    return agreed
+
+
+@step
+def order(ctx: StepContext[bool]) -> str:
+    return "ordered" if ctx.input else "not this year"
+
+
+purchase: Workflow[Any, Any] = create_workflow("purchase", int).then(approve).then(order).commit()
