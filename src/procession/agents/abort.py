@@ -12,6 +12,7 @@ from procession.agents.rollback import ends_on_border
 from procession.agents.state import LoopState
 from procession.agents.step_finish import output_result
 from procession.agents.step_texts import refresh_texts
+from procession.messages.chunks import TripwireInfo
 from procession.messages.parts import Part, ReasoningPart, ToolCallPart
 from procession.processors.hooks import Hook
 from procession.runtime.run import RunResult
@@ -144,3 +145,22 @@ def _drop_answer(state: LoopState) -> None:
     structlog.get_logger("procession.agents").warning(
         "an aborted run's process_output_result took too long: nothing is kept", run_id=state.scope.run_id
     )
+
+
+def trip(state: LoopState, tripwire: TripwireInfo) -> None:
+    """
+    Leave what was accepted, and no rejected text, now that *tripwire* has stopped the run (D13).
+    """
+    state.tripwire = tripwire
+    state.finish_reason = "other"
+    attempt = state.attempt
+    if attempt is not None:
+        if state.steps and state.steps[-1] is attempt.step:
+            state.steps = state.steps[:-1]
+        state.take_back(attempt)
+    elif state.finished:  # the turn was rejected as a whole
+        for step in state.steps:
+            step.text = ""
+        for message_id in (*state.sealed, state.response_id):
+            state.messages.restore_response(message_id, None)
+    refresh_texts(state)

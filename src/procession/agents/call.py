@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from procession.agents.abort import drop_attempt, end_aborted, is_looked_at
+from procession.agents.abort import drop_attempt, end_aborted, is_looked_at, trip
 from procession.agents.callbacks import tell_after
 from procession.agents.caller import Caller
 from procession.agents.commit import commit_cancelled, commit_marks, commit_within, log_not_saved
@@ -25,12 +25,11 @@ from procession.agents.ports import close_ports, open_ports
 from procession.agents.reader_view import as_read, begin_request
 from procession.agents.resolve import instructions_for, models_for, models_of, processors_for, tools_for
 from procession.agents.state import LoopState
-from procession.agents.step_texts import refresh_texts
 from procession.agents.structured_start import watch_for_object
 from procession.agents.turns import in_turn
 from procession.errors import InputError, ProcessionError, RunCancelled, RunError, TripwireError
 from procession.ids import new_id
-from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk, TripwireInfo
+from procession.messages.chunks import AbortChunk, Chunk, ErrorChunk, Finish, TripwireChunk
 from procession.messages.message_list import MessageList
 from procession.processors.hooks import Hook
 from procession.processors.memory.unsaved import UNSAVED
@@ -96,6 +95,8 @@ class Call:
             raise
         finally:
             close_ports(state)
+            if state.watch is not None:
+                state.watch.ended(self.result)
             if WAITING in state.scope.resources and state.progress is None:  # a resumed one may have lost its claim
                 await end_inner_runs(state, self.result)
 
@@ -118,7 +119,7 @@ class Call:
         saved: Outcome = "model_failed" if error is not None else "completed"
         if outcome.tripwire is not None:
             status, saved, error = "blocked", "blocked", None
-            self._trip(outcome.tripwire)
+            trip(state, outcome.tripwire)
             await state.send(TripwireChunk(outcome.tripwire, state.scope.run_id))
         elif outcome.error is not None:
             status, saved = "failed", "failed"
@@ -173,6 +174,13 @@ class Call:
         if not await store_of(self.agent, kept_in(self.state.scope)).add(row):
             raise InputError(f"there has been a run {run_id!r}", hint="give each run an id of its own, or none")
 
+    @property
+    def _resumes(self) -> bool:
+        """
+        Whether it goes on with a run that was suspended.
+        """
+        return False
+
     def _driven(self) -> Awaitable[RunResult[Any]]:
         """
         Drive the loop and return how it ended.
@@ -184,6 +192,10 @@ class Call:
             self.loop, scope=state.scope, detail=False, replay=False, sparse=True, durable=False,
             cancellable=state.stoppable,
         )  # fmt: skip
+        if run.state.watchers:
+            from procession.agents.watch import RunWatch  # where somebody observes it
+
+            state.watch = RunWatch(state, run, agent_id=self.agent.id, resumed=self._resumes)
         if self._cut is not None:
             self.abort(self._cut)
         state.cancels = native_cancels()
@@ -260,25 +272,6 @@ class Call:
                 await self._say_aborted()
             if on_abort is not None:
                 await tell_after("on_abort", on_abort, self.result, scope.run_id)
-
-    def _trip(self, tripwire: TripwireInfo) -> None:
-        """
-        Leave what was accepted, and no rejected text (D13).
-        """
-        state = self.state
-        state.tripwire = tripwire
-        state.finish_reason = "other"
-        attempt = state.attempt
-        if attempt is not None:
-            if state.steps and state.steps[-1] is attempt.step:
-                state.steps = state.steps[:-1]
-            state.take_back(attempt)
-        elif state.finished:  # the turn was rejected as a whole
-            for step in state.steps:
-                step.text = ""
-            for message_id in (*state.sealed, state.response_id):
-                state.messages.restore_response(message_id, None)
-        refresh_texts(state)
 
     def _result(self, status: AgentStatus, error: ProcessionError | None) -> AgentResult:
         state = self.state

@@ -5,7 +5,6 @@ The model call: the request goes out, and each chunk of the answer passes the st
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from types import AsyncGeneratorType
 from typing import Any
@@ -14,6 +13,7 @@ from procession.agents.answer import answered
 from procession.agents.approval import refuse_unasked
 from procession.agents.heed import heeding, notice_cancellation
 from procession.agents.hook_steps import api_error
+from procession.agents.model_stream import close_stream, failing
 from procession.agents.retry import send_back
 from procession.agents.rollback import ends_on_border
 from procession.agents.state import Attempt, LoopState
@@ -70,19 +70,23 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
             try:
                 await _answer(state, attempt, replay, keep)
             finally:
-                await _close(replay)
+                await close_stream(replay)
         else:
             request = _request(state, attempt)
+            if state.watch is not None:
+                state.watch.asked(request, path)
             try:
                 stream = attempt.using.model.stream(request)
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                stream = _failing(error)
+                stream = failing(error)
             if state.scope.abort_signal is not None:
                 stream = heeding(stream, state.scope.abort_signal)
             if state.structured is not None:
                 stream = _readable(state.structured, stream, state)
+            if state.watch is not None and state.chain is None:
+                stream = state.watch.heard(stream)
             whole = False
             try:
                 if state.chain is not None and state.chain.has_clock and state.settings.streaming:
@@ -93,13 +97,15 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
                 if not attempt.charged:
                     _charge_broken_off(state, attempt)
                 if not (whole and type(stream) is AsyncGeneratorType):  # a generator that came to its end is closed
-                    await _close(stream)
+                    await close_stream(stream)
     except Tripwire as verdict:
         if state.guards is not None:
             await state.guards.passed(verdict.info)
         if verdict.info.retry and await send_back(state, verdict.info):
             raise Bail(state) from None
         raise
+    if state.watch is not None:
+        state.watch.answered(attempt, path)
     if state.guards is not None:
         await state.guards.passed()
     if state.scope.replacement is not None and await answered(state):
@@ -117,23 +123,6 @@ def _readable(wanted: StructuredRun, stream: AsyncIterator[Chunk], state: LoopSt
     Return an answer as text guards can read it, where it is JSON.
     """
     return plain_escapes(stream) if wanted.is_guarded(inside=state.scope.outer is not None) else stream
-
-
-async def _failing(error: BaseException) -> AsyncIterator[Chunk]:
-    """
-    The stream of a model whose plain ``stream`` raised: reading it does.
-    """
-    nothing: tuple[Chunk, ...] = ()
-    for chunk in nothing:
-        yield chunk
-    raise error
-
-
-async def _close(stream: AsyncIterator[Chunk]) -> None:
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        with suppress(Exception):  # the answer, and the verdict on it, stand
-            await close()
 
 
 def _request(state: LoopState, attempt: Attempt) -> ModelRequest:

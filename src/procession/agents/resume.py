@@ -56,6 +56,10 @@ class ResumedCall(Call):
         """Whether the run round it writes down what it has come to before it ends, with ``end``: so no answer is lost."""
         call.state.progress = self.note
 
+    @property
+    def _resumes(self) -> bool:
+        return True
+
     async def run(self) -> AgentResult:
         """
         Go on until the end, or the next question, and write down which it was.

@@ -4,12 +4,12 @@ LoopState: what goes round the agent loop, and Attempt, one try at one step.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from procession.agents.callbacks import tell_callback
 from procession.agents.collector import Collector
-from procession.agents.output import AgentStep
+from procession.agents.output import AgentResult, AgentStep
 from procession.agents.pipelines import Pipelines
 from procession.agents.rollback import without_attempt
 from procession.agents.settings import RunSettings
@@ -26,7 +26,7 @@ from procession.messages.prompt import PromptMessage
 from procession.messages.shapes import is_items
 from procession.messages.to_prompt import PromptBuilder
 from procession.messages.window import Window
-from procession.models.model import ToolSpec
+from procession.models.model import ModelRequest, ToolSpec
 from procession.processors.hooks import Hook
 from procession.processors.payloads import InputStepPayload
 from procession.processors.request_change import GivenResponse
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from procession.processors.stream import StreamChain
     from procession.processors.stream_plan import StreamPlan
 
-__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState"]
+__all__ = ["FEEDBACK_TAG", "NOTE_TAG", "Attempt", "GuardsOut", "LoopState", "Watched"]
 
 FEEDBACK_TAG = "processor-retry-feedback"
 NOTE_TAG = "iteration-feedback"
@@ -60,6 +60,28 @@ class GuardsOut(Protocol):
 
     def drop(self, state: LoopState) -> None:
         """Give them up, and all that is held for them: the run has ended."""
+        ...
+
+
+class Watched(Protocol):
+    """
+    What is told to whoever observes the run (``watch.py``).
+    """
+
+    def asked(self, request: ModelRequest, path: str) -> None:
+        """The model is asked *request*."""
+        ...
+
+    def answered(self, attempt: Attempt, path: str) -> None:
+        """The model has answered, or what was given in its place was read."""
+        ...
+
+    def heard(self, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:
+        """Pass on a stream that no processor looks at."""
+        ...
+
+    def ended(self, result: AgentResult[Any] | None) -> None:
+        """The run has come to *result*, or was broken off."""
         ...
 
 
@@ -113,56 +135,12 @@ class LoopState:
     """
 
     __slots__ = (
-        "answers",
-        "api_retries",
-        "asked",
-        "attempt",
-        "cancelled_before",
-        "cancels",
-        "chain",
-        "emit",
-        "ended",
-        "failures",
-        "fallen",
-        "error",
-        "feedback",
-        "finish_reason",
-        "finished",
-        "guards",
-        "heard",
-        "looked_at_whole",
-        "messages",
-        "note",
-        "noted",
-        "on_chunk",
-        "on_step_finish",
-        "options",
-        "own_retries",
-        "pipelines",
-        "progress",
-        "prompts",
-        "refused",
-        "rejected",
-        "response_id",
-        "retries",
-        "scope",
-        "sealed",
-        "settings",
-        "snapshot",
-        "specs",
-        "started",
-        "step_number",
-        "step_texts_stale",
-        "stoppable",
-        "steps",
-        "stopped_by",
-        "structured",
-        "suspended",
-        "system",
-        "system_seen",
-        "tripwire",
-        "turns",
-        "written",
+        "answers", "api_retries", "asked", "attempt", "cancelled_before", "cancels", "chain", "emit", "ended",
+        "failures", "fallen", "error", "feedback", "finish_reason", "finished", "guards", "heard", "looked_at_whole",
+        "messages", "note", "noted", "on_chunk", "on_step_finish", "options", "own_retries", "pipelines", "progress",
+        "prompts", "refused", "rejected", "response_id", "retries", "scope", "sealed", "settings", "snapshot",
+        "specs", "started", "step_number", "step_texts_stale", "stoppable", "steps", "stopped_by", "structured",
+        "suspended", "system", "system_seen", "tripwire", "turns", "watch", "written",
     )  # fmt: skip
 
     def __init__(
@@ -204,6 +182,8 @@ class LoopState:
         """Failed model calls of this step that were tried again: their own budget (D14)."""
         self.own_retries = 0
         """Failed model calls of this step that a processor had made again on its own count (D22)."""
+        self.watch: Watched | None = None
+        """Tells whoever observes the run, where somebody does."""
         self.written: list[tuple[DataPart, str]] | None = None
         """Data that processors wrote in the hook that runs now, and for which message."""
         self.feedback: str | None = None

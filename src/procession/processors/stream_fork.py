@@ -58,11 +58,12 @@ class ForkItem(Item):
         first_only: bool = False,
         skip_unmatched: bool = False,
         pick: str | None = None,
+        path: str = "",
     ) -> None:
         self._arms = tuple(arms)
         self._default = default
         self._all = (*self._arms, default) if default is not None else self._arms
-        super().__init__(is_async=True, holds=any(item.holds for arm in self._all for item in arm.items))
+        super().__init__(is_async=True, holds=any(item.holds for arm in self._all for item in arm.items), path=path)
         inner = [item for arm in self._all for item in arm.items]
         self.asks_at_ends = any(item.asks or (isinstance(item, ForkItem) and item.asks_at_ends) for item in inner)
         """Whether an arm asks somebody about what it holds back: it waits for that beside the others."""

@@ -35,12 +35,15 @@ class Item:
     One link.  ``is_async`` says whether ``apply`` is awaited, ``holds`` whether it may hold text back.
     """
 
-    __slots__ = ("holds", "is_async", "owner_id")
+    __slots__ = ("holds", "is_async", "owner_id", "path")
 
-    def __init__(self, *, is_async: bool = False, holds: bool = False, owner_id: str | None = None) -> None:
+    def __init__(
+        self, *, is_async: bool = False, holds: bool = False, owner_id: str | None = None, path: str = ""
+    ) -> None:
         self.is_async = is_async
         self.holds = holds
         self.owner_id = owner_id
+        self.path = path  # where it stands in its list, as an error says
 
     asks: bool = False
     """Whether it asks somebody outside about what it holds back."""
@@ -157,16 +160,13 @@ class ProcessorItem(Item):
     """
 
     __slots__ = (
-        "_block", "_guards", "_keeps", "caller", "ctx", "defers", "method", "path", "payload", "scope", "takes_data",
+        "_block", "_guards", "_keeps", "caller", "ctx", "defers", "method", "payload", "scope", "takes_data",
     )  # fmt: skip
 
     def __init__(self, caller: HookCaller, payload: OutputStreamPayload, scope: RequestScope, path: str) -> None:
         owner = caller.owner
-        super().__init__(
-            is_async=caller.is_async[Hook.OUTPUT_STREAM],
-            holds=callable(getattr(owner, "flush_output_stream", None)),
-            owner_id=owner.id,
-        )
+        holds = callable(getattr(owner, "flush_output_stream", None))
+        super().__init__(is_async=caller.is_async[Hook.OUTPUT_STREAM], holds=holds, owner_id=owner.id, path=path)
         self.caller = caller
         self.method: Callable[[Any], Any] = caller.methods[Hook.OUTPUT_STREAM]
         self.ctx = OutputStreamContext(payload, scope, owner)
@@ -175,8 +175,6 @@ class ProcessorItem(Item):
         self._guards = guards(owner)
         self.payload = payload
         self.scope = scope
-        self.path = path
-        """Where it stands in its list, as an error says."""
         self._block: str | None = None
         self.defers = False
         """Whether its verdicts wait until those behind it have looked at the text before the match."""

@@ -22,8 +22,8 @@ class MapItem(Item):
 
     __slots__ = ("_function", "_name", "_payload")
 
-    def __init__(self, name: str, function: Callable[[Any], Any], payload: OutputStreamPayload) -> None:
-        super().__init__(is_async=True)
+    def __init__(self, name: str, function: Callable[[Any], Any], payload: OutputStreamPayload, path: str = "") -> None:
+        super().__init__(is_async=True, path=path)
         self._name = name
         self._function = function
         self._payload = payload

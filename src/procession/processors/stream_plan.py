@@ -77,7 +77,7 @@ def _sequence(workflow: Workflow[Any, Any], path: str) -> list[Make]:
             makers += _fork(node, following if isinstance(following, MapNode) else None, path)
         elif isinstance(node, MapNode):
             if not isinstance(before, (ParallelNode, BranchNode)):
-                makers.append(_map(node, workflow))
+                makers.append(_map(node, workflow, path))
         else:
             raise ProcessorDefinitionError(
                 f"workflow {workflow.id!r} has a {node.kind} ({node.id!r}) and a processor with {STREAM}",
@@ -110,7 +110,7 @@ def _processor(owner: Any, path: str) -> Make:
     return lambda payload, scope: item(caller, payload, scope, path)
 
 
-def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
+def _map(node: MapNode, workflow: Workflow[Any, Any], path: str) -> Make:
     function = node.function
     if isinstance(function, Pick):
         raise ProcessorDefinitionError(
@@ -119,7 +119,7 @@ def _map(node: MapNode, workflow: Workflow[Any, Any]) -> Make:
         )
     if isinstance(function, Fields):
         raise _no_fields(node)
-    return lambda payload, scope: MapItem(node.id, function, payload)
+    return lambda payload, scope: MapItem(node.id, function, payload, f"{path}{node.id}")
 
 
 def _no_fields(node: MapNode) -> ProcessorDefinitionError:
@@ -236,6 +236,7 @@ def _fork_maker(
             else None,
             first_only=branch is not None and branch.mode == "first",
             skip_unmatched=branch is not None and branch.on_no_match == "skip",
+            path=f"{path}{node.id}",
             pick=chosen.function.step_id if chosen is not None and isinstance(chosen.function, Pick) else None,
         )
 

@@ -4,7 +4,7 @@ Runtime: the one object that runs things, and two doors for those who need none 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
 from types import TracebackType
@@ -18,6 +18,7 @@ from procession.runtime.durable.keeper import Keeper
 from procession.runtime.durable.kept_runs import KeptRuns
 from procession.runtime.durable.ledger import KEPT_IN
 from procession.runtime.engine import Engine, LocalEngine
+from procession.runtime.observer import RunObserver, observe
 from procession.runtime.registry import Registry
 from procession.runtime.run import Run, RunResult, RunStream
 from procession.runtime.shared_state import SharedState
@@ -64,7 +65,7 @@ class Runtime(KeptRuns):
     ['written']
     """
 
-    __slots__ = ("_background", "background_limit", "development", "drain", "engine", "grace", "store")
+    __slots__ = ("_background", "background_limit", "development", "drain", "engine", "grace", "observers", "store")
 
     def __init__(
         self,
@@ -76,10 +77,12 @@ class Runtime(KeptRuns):
         background_limit: int = 100,
         drain: float = 30.0,
         development: bool = False,
+        observers: Iterable[RunObserver] = (),
     ) -> None:
         """
         Make a runtime; *store* is where runs are kept.  By default only suspended ones are, in memory; with
-        ``eager=False`` only suspended ones are kept in *store*, from then on.
+        ``eager=False`` only suspended ones are kept in *store*, from then on.  *observers* are shown every run, and those
+        inside it, while it goes on.
 
         Raises ``DefinitionError`` for times and limits that cannot be, and for the name of a file instead of a store.
         """
@@ -101,6 +104,8 @@ class Runtime(KeptRuns):
         self.drain = drain
         self.development = development
         self._background: BackgroundGroup | None = None
+        self.observers: tuple[RunObserver, ...] = tuple(observers)
+        """Who is shown the runs that are made from now on; to add one, exchange the tuple."""
         self.registry = Registry()
 
     async def __aenter__(self) -> Self:
@@ -226,7 +231,7 @@ class Runtime(KeptRuns):
             if self._used.get(plan.id) is not workflow:
                 self._use(plan.id, workflow)
             scope.resources[KEPT_IN] = keeper.given
-        return Run(
+        run: Run[In, Out] = Run(
             plan,
             inside,
             self.engine,
@@ -235,6 +240,13 @@ class Runtime(KeptRuns):
             keeper=keeper,
             resource_id=resource_id,
         )
+        observers = self.observers
+        if outer is not None and outer.observers:  # whoever sees the outer run sees what is in it
+            observers = tuple(dict.fromkeys((*outer.observers, *observers)))
+        if observers:
+            scope.observers = observers
+            observe(run, observers)
+        return run
 
     def _make(
         self,

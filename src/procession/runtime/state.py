@@ -145,7 +145,8 @@ class RunState:
     __slots__ = (
         "_reducers", "_shared", "append", "breathe_at", "broadcast", "caller", "cancelled_because", "caps", "clock",
         "detail", "ending", "follow", "forks", "grace", "history", "init_data", "journal", "labels", "limits", "memos", "origin",
-        "parked", "records", "replaying", "request_context", "run_id", "scope", "settled", "sparse", "spent", "woken",
+        "parked", "records", "replaying", "request_context", "run_id", "scope", "settled", "sparse", "spent", "watchers",
+        "woken",
     )  # fmt: skip
 
     def __init__(
@@ -195,6 +196,8 @@ class RunState:
         self.broadcast = broadcast = Broadcast(run_id, replay=replay)
         self.append: Callable[[Entry], None] = broadcast.log.append
         """Notes an entry; exchanged for ``broadcast.publish`` while somebody listens."""
+        self.watchers: tuple[Callable[[Any], None], ...] = ()
+        """The taps of whoever observes the run; see :meth:`tell`."""
         self.breathe_at = breath.at + origin + BREATH
         self._reducers = reducers
         self._shared = shared

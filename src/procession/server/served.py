@@ -4,8 +4,8 @@ Served: what is served, and how: all that routes know of an app.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Literal
 
 from procession.agents.agent import Agent
 from procession.errors import DefinitionError
@@ -13,12 +13,12 @@ from procession.runtime.registry import Registry
 from procession.runtime.runtime import Runtime
 from procession.server.guard import Guard
 from procession.server.limits import Limits
+from procession.server.redaction import DEFAULT, Redactor
+from procession.server.runs import Runs
 from procession.server.service import Service
 from procession.workflows.workflow import Workflow
 
-__all__ = ["Redactor", "Served"]
-
-Redactor: TypeAlias = Callable[[str], str]
+__all__ = ["Served"]
 
 
 class Served:
@@ -57,13 +57,17 @@ class Served:
         self.agents: Mapping[str, Agent] = _by_id(agents, Agent)
         self.workflows: Mapping[str, Workflow[Any, Any]] = _by_id(workflows, Workflow)
         self.runtime = runtime if runtime is not None else Runtime()
-        self.redact = redact
+        self.redact = DEFAULT if redact == "default" else redact
         self.studio = studio
         self.limits = (limits if limits is not None else Limits()).checked()
         self.guard = Guard(token=token, hosts=hosts, origins=origins, read_only=read_only, trusted=trusted)
         """Who may ask."""
         self.service = Service(self.limits, [self.runtime, *(agent.runtime for agent in self.agents.values())])
         """What goes on while the app is served."""
+        self.runs = Runs(redact=self.redact)
+        """The runs of all runtimes, as they are shown."""
+        for each in (self.runtime, *(agent.runtime for agent in self.agents.values())):
+            self.runs.watch(each)
 
 
 def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:

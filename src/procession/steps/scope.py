@@ -127,6 +127,7 @@ class RequestScope:
         "left_behind",
         "looked",
         "marks",
+        "observers",
         "outer",
         "pending",
         "replaced_by",
@@ -181,6 +182,8 @@ class RequestScope:
         """What framework processors keep per request, by a key of their own: thread, resource, agent."""
         self.outer: RequestScope | None = None
         """That of the run which this one stands inside, if it stands in one."""
+        self.observers: tuple[Any, ...] = ()
+        """Who is shown the run of this request, and those inside it (``runtime.observer.RunObserver``)."""
         self.stand_ins: Any = None
         """Tokens that stand for private values in this request (``processors.stand_ins``), once there is one."""
         self.reveals = False

@@ -18,7 +18,7 @@ from procession.errors import ProcessionError
 from procession.runtime.records import Record
 from procession.steps.result import Blocked, Failed, Stop
 
-__all__ = ["log_stop", "log_unread", "step_log"]
+__all__ = ["log_stop", "log_unread", "log_unseen", "step_log"]
 
 Say: TypeAlias = Callable[..., Any]
 
@@ -71,6 +71,14 @@ def log_unread(run_id: str, error: ProcessionError) -> None:
     """
     if _wanted(logging.WARNING):
         _say(logging.WARNING, "run not recovered", run_id=run_id, error=type(error).__name__, code=error.code)
+
+
+def log_unseen(run_id: str, error: Exception) -> None:
+    """
+    Log that an observer failed and sees no more of a run, as a warning.
+    """
+    if _wanted(logging.WARNING):
+        _say(logging.WARNING, "run not observed", run_id=run_id, error=type(error).__name__)
 
 
 def log_stop(run_id: str, record: Record, stop: Stop) -> None:

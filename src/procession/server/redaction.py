@@ -1,0 +1,71 @@
+"""
+Redaction: what must not leave the process in what is shown of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from procession.messages.shapes import is_dict, is_items
+
+__all__ = ["DEFAULT", "WITHHELD", "Redactor", "mask", "redacted"]
+
+Redactor: TypeAlias = Callable[[str], str]
+"""Returns a text as it may be shown."""
+
+WITHHELD: Final = "‹withheld›"
+"""What stands in the place of a value that could not be looked at."""
+
+
+def mask(text: str) -> str:
+    """
+    Return *text* with secrets and personal data masked, which our own detectors find by rules.
+
+    Raises ``TimeoutError`` where it is too long to be looked at in time.
+
+    >>> mask("Write to eva@example.com, key sk-proj-Ab3dE5gH7jK9mN1pQ3sT")
+    'Write to ‹email›, key ‹secret›'
+    """
+    from procession.server.masking import masked  # with the first text that is looked at
+
+    return masked(text)
+
+
+DEFAULT: Final[Redactor] = mask
+
+
+def redacted(value: Any, redact: Redactor | None) -> Any:
+    """
+    Return a JSON *value* with every text in it, keys included, as *redact* says; what it fails at is withheld.
+
+    >>> redacted({"to": ["eva@example.com"], "n": 1}, DEFAULT)
+    {'to': ['‹email›'], 'n': 1}
+    """
+    return value if redact is None else _redacted(value, redact)
+
+
+def _redacted(value: Any, redact: Redactor) -> Any:
+    if isinstance(value, str):
+        return _text(value, redact)
+    if is_dict(value):
+        made: dict[str, Any] = {}
+        for key, one in value.items():
+            shown = _text(key, redact)
+            name, number = shown, 1
+            while name in made:
+                number += 1
+                name = f"{shown} {number}"
+            made[name] = _redacted(one, redact)
+        return made
+    if is_items(value):
+        return [_redacted(one, redact) for one in value]
+    return value
+
+
+def _text(text: str, redact: Redactor) -> str:
+    try:
+        made: Any = redact(text)
+    except Exception:
+        return WITHHELD
+    return made if isinstance(made, str) else WITHHELD

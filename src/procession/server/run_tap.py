@@ -1,0 +1,69 @@
+"""
+RunTap: makes what is shown of a run while it goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from procession.runtime.events import Entry, EventMaker, Note
+from procession.runtime.observer import Told
+from procession.server.run_json import shown
+
+if TYPE_CHECKING:
+    from procession.runtime.run import Run
+    from procession.server.seen_run import SeenRun
+
+__all__ = ["RunTap"]
+
+
+class RunTap:
+    """
+    Is told the log of one run and writes it down as JSON at once: what it is told of changes.
+    """
+
+    __slots__ = ("_begun", "_inside", "_maker", "_run", "_seen")
+
+    def __init__(self, run: Run[Any, Any], seen: SeenRun, *, inside: bool) -> None:
+        """
+        Make the tap of *run*, which is told into *seen*; *inside* of one that goes on already under the same id.
+        """
+        self._run = run
+        self._seen = seen
+        self._maker = EventMaker(run.id)
+        self._begun = False
+        self._inside = inside
+
+    def __call__(self, entry: Entry | Told) -> None:
+        """
+        Write down what *entry* says.
+        """
+        seen = self._seen
+        if isinstance(entry, Told):
+            self._told(entry)
+            return
+        if not self._begun:
+            self._begun = True
+            broadcast = self._run.state.broadcast
+            first = self._maker.begin(broadcast.workflow_id, broadcast.began, broadcast.input)
+            if not self._inside:
+                seen.begin(broadcast.workflow_id, broadcast.began, broadcast.input)
+            del first
+        if isinstance(entry, Note) and not entry.path and entry.type in ("run.finished", "run.suspended"):
+            if not self._inside:
+                seen.finish(entry.type, entry.time, entry.payload)
+            self._maker = EventMaker(self._run.id)  # the records that it has seen may go
+            return
+        for event in self._maker.events_of(entry):
+            payload = {key: shown(value) for key, value in event.payload.items()}
+            seen.add(event.type, event.ts, event.node_path, event.node_id, event.attempt, payload)
+
+    def _told(self, told: Told) -> None:
+        """
+        Write down what an agent says of its run.
+        """
+        seen, payload = self._seen, told.payload
+        if told.kind == "agent.began":
+            seen.is_agent(payload["agent_id"], payload["messages"], payload["options"], resumed=payload["resumed"])
+        elif told.kind == "agent.ended":
+            seen.agent_ended(told.time, payload["result"])
