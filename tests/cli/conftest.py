@@ -77,3 +77,41 @@ def procession(tmp_path: Path) -> Command:
         return subprocess.run(command, input=input, capture_output=True, cwd=tmp_path, timeout=50, check=False)
 
     return run
+
+
+# A workflow that is run once: what is asked of it decides how that ends.
+FLOW = '''
+"""A flow."""
+from procession import StepContext, create_workflow, step
+from procession.messages.tripwire import TripwireInfo
+from procession.steps.signals import Tripwire
+
+
+@step
+def shout(ctx: StepContext[str]) -> str:
+    """Say it loud."""
+    return ctx.input.upper()
+
+
+@step(resume_type=bool)
+async def decide(ctx: StepContext[str]) -> str:
+    """Ask, fail or stop."""
+    if "ASK" in ctx.input:
+        return f"{ctx.input}: {await ctx.suspend({'question': 'Shall it go on?'}, label='go')}"
+    if "BROKEN" in ctx.input:
+        raise ValueError("it broke")
+    if "FORBIDDEN" in ctx.input:
+        raise Tripwire(TripwireInfo(reason="a forbidden word", processor_id="words"))
+    return ctx.input
+
+
+flow = create_workflow("flow", str).then(shout).then(decide).commit()
+'''
+
+
+@pytest.fixture
+def flow(tmp_path: Path) -> Path:
+    """Write the workflow to a file and return its path."""
+    path = tmp_path / "flow.py"
+    path.write_text(FLOW)
+    return path

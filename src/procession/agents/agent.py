@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from procession.agents.state import LoopState
     from procession.processors.memory.memory import Memory
     from procession.storage.base import JournalStore
+    from procession.workflows.render.draw import DrawFormat
+    from procession.workflows.render.drawing import Drawing
+    from procession.workflows.render.overlay import Ran
 
 __all__ = ["Agent"]
 
@@ -218,6 +221,12 @@ class Agent(Resuming):
         from procession.agents.explain import explanation
 
         return explanation(self)
+
+    def draw(self, format: DrawFormat = "ascii", *, run: Ran | None = None, **options: Any) -> Drawing:
+        """
+        Return a drawing of the agent's loop, as ``agent.workflow.draw`` does; *run* may be a run or a result of the agent.
+        """
+        return self.workflow.draw(format, run=run, **options)
 
     async def explain_for(
         self, request_context: RequestContext | Mapping[str, Any] | None = None, **options: Any

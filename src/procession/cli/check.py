@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -31,6 +32,21 @@ class Checked:
         How many findings are errors.
         """
         return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def as_json(self) -> str:
+        """
+        Return this as one line of JSON.
+        """
+        findings = [
+            {
+                "code": each.code, "severity": each.severity, "message": each.message, "steps": list(each.steps),
+                "hint": each.hint, "fix": str(each.fix) if each.fix is not None else None, "source": each.source,
+            }
+            for each in self.findings
+        ]  # fmt: skip
+        told = {"workflow": self.name, "ok": not self.errors, "steps": self.steps, "findings": findings}
+        return json.dumps(told, ensure_ascii=False)
 
     def __str__(self) -> str:
         lines = [str(finding) for finding in self.findings]

@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
+from procession.cli.store import is_postgres, named_store, sqlite_path
 from procession.errors import InputError, StoreError
 from procession.messages.value import Value
-from procession.storage.open_store import DEFAULT_FILE, STORE_VARIABLE, open_store
 from procession.storage.records import Records
 
 if TYPE_CHECKING:
@@ -76,8 +75,8 @@ def upgrade_tables(store: str | None, schema: str | None) -> Tables:
 
 
 async def _read(store: str | None, schema: str | None) -> Tables:
-    url = _named(store)
-    if not _is_postgres(url):
+    url = named_store(store)
+    if not is_postgres(url):
         return _file_tables(_path(url, schema))
     async with _postgres(url, schema) as made:
         version = await made.table_version()
@@ -89,20 +88,12 @@ async def _read(store: str | None, schema: str | None) -> Tables:
 
 
 async def _upgrade(store: str | None, schema: str | None) -> Tables:
-    url = _named(store)
-    if not _is_postgres(url):
+    url = named_store(store)
+    if not is_postgres(url):
         return await _upgrade_file(_path(url, schema))
     async with _postgres(url, schema) as made:
         version = await made.upgrade()
     return Tables(store=made.place, found=version.found, needed=version.needed, is_upgraded=True)
-
-
-def _named(store: str | None) -> str:
-    return store or os.environ.get(STORE_VARIABLE) or DEFAULT_FILE
-
-
-def _is_postgres(url: str) -> bool:
-    return url.partition(":")[0].partition("+")[0] in ("postgres", "postgresql")
 
 
 def _postgres(url: str, schema: str | None) -> PostgresStore:
@@ -114,12 +105,7 @@ def _postgres(url: str, schema: str | None) -> PostgresStore:
 def _path(url: str, schema: str | None) -> Path:
     if schema is not None:
         raise InputError("--schema is for a store in Postgres", hint="leave it out for a file")
-    from procession.storage.sqlite.store import SQLiteStore
-
-    made = open_store(url, records=Records())  # nothing is opened: it says what the name stands for
-    if not isinstance(made, SQLiteStore):
-        raise InputError("the store has no tables that could be upgraded", hint="name a file, or postgresql://...")
-    return Path(made.place)
+    return sqlite_path(url)
 
 
 def _file_tables(path: Path) -> Tables:

@@ -9,8 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from procession.cli.target import load_target, workflow_of
+import anyio
+
+from procession.cli.store import open_runtime
+from procession.cli.target import agent_in, load_target, workflow_of
 from procession.errors import InputError, TargetError
+from procession.runtime.durable.reader import RunStateReader
 from procession.workflows.describe import graph_spec
 from procession.workflows.difference import differences
 from procession.workflows.render.changes import ChangeFormat, draw_changes
@@ -28,22 +32,45 @@ def graph(
     target: str,
     format: DrawFormat | Literal["text"] = "ascii",
     *,
+    run_id: str | None = None,
+    store: str | None = None,
     width: int | None = None,
     plain: bool = False,
     to_file: bool = False,
     **options: Any,
-) -> str:
+) -> str | bytes:
     """
     Return the drawing of what *target* names: a file or a module, or a file of JSON with a graph in it.
 
-    *width* is in columns, by default those of the terminal, or as many as it takes where the output is none.
+    *width* is in columns, by default those of the terminal, or as many as it takes where the output is none.  With *run_id*
+    it says what became of that run, which is in *store*.
 
-    Raises ``InputError`` for ``text``, which is for what changed, and what drawing raises.
+    Raises ``InputError`` for ``text``, which is for what changed, ``RunNotFound``, and what drawing raises.
     """
     if format == "text":
         raise InputError("text is for what changed", hint="give --diff, or another format")
     options |= _terminal(format, width, plain, to_file)
-    return draw(_spec(target), format, **options)
+    if run_id is None:
+        return draw(_spec(target), format, **options)
+    if target.endswith(".json"):
+        raise InputError(
+            f"{target} is a graph, and a run is one of code", hint="name the file or module of the workflow"
+        )
+    found = load_target(target)
+    workflow, agent = workflow_of(found, inside=True), agent_in(found)
+    run = anyio.run(_run_of, workflow if agent is None else agent, workflow, run_id, store)
+    return draw(workflow, format, run=run, **options)
+
+
+async def _run_of(owner: Any, workflow: Any, run_id: str, store: str | None) -> RunStateReader:
+    async with open_runtime(store, owner) as runtime:
+        run = await runtime.get(run_id, workflow=workflow)
+        if run.workflow_id != owner.id:
+            raise InputError(
+                f"run {run_id} is one of {run.workflow_id!r}, not of {owner.id!r}",
+                hint="name the target that it is one of",
+            )
+        return run
 
 
 def graph_changes(
@@ -65,12 +92,22 @@ def graph_changes(
     return drawn, any(each.breaking for each in differences(before, after))
 
 
-def write_drawing(text: str, output: str | None) -> None:
+def write_drawing(drawn: str | bytes, output: str | None) -> None:
     """
     Write a drawing to the file *output*, or to standard output.
 
-    Raises ``InputError`` where the file cannot be written.
+    Raises ``InputError`` where the file cannot be written, and for dots on a terminal.
     """
+    if isinstance(drawn, bytes):
+        if output is None and sys.stdout.isatty():
+            raise InputError("a png cannot be shown on a terminal", hint="write it to a file: -o graph.png")
+        if output is None or output == "-":
+            sys.stdout.buffer.write(drawn)
+            sys.stdout.flush()
+        else:
+            _write(drawn, output)
+        return
+    text = drawn
     if output is None or output == "-":
         try:
             text.encode(sys.stdout.encoding)
@@ -80,8 +117,12 @@ def write_drawing(text: str, output: str | None) -> None:
             sys.stdout.write(text)
         sys.stdout.flush()
         return
+    _write(text.encode(), output)
+
+
+def _write(data: bytes, output: str) -> None:
     try:
-        Path(output).write_text(text, encoding="utf-8", newline="\n")
+        Path(output).write_bytes(data)
     except OSError as error:
         raise InputError(f"{output} cannot be written: {error.strerror}") from None
 

@@ -138,6 +138,16 @@ def agent_of(target: Target, model: LanguageModel | None = None) -> Agent:
     return thing
 
 
+def agent_in(target: Target) -> Agent | None:
+    """
+    Return the agent that *target* is or makes, or ``None`` where it is something else.
+    """
+    try:
+        return agent_of(target)
+    except TargetError:
+        return None
+
+
 def _called(target: Target, function: Any, model: LanguageModel | None) -> Any:
     parameters = inspect.signature(function).parameters.values()
     takes_model = any(each.name == "model" or each.kind is each.VAR_KEYWORD for each in parameters)

@@ -23,6 +23,8 @@ from procession.workflows.validate import inspect_workflow
 
 if TYPE_CHECKING:
     from procession.workflows.render.draw import DrawFormat
+    from procession.workflows.render.drawing import Drawing
+    from procession.workflows.render.overlay import Ran
 
 __all__ = ["Reducers", "WorkflowBase", "WorkflowKind"]
 
@@ -156,16 +158,19 @@ class WorkflowBase(Generic[In, Out]):
         made._nodes, made._counts, made._explicit = list(self._nodes), dict(self._counts), self._explicit
         return made
 
-    def draw(self, format: DrawFormat = "ascii", **options: Any) -> str:
+    def draw(self, format: DrawFormat = "ascii", *, run: Ran | None = None, **options: Any) -> Drawing:
         """
-        Return a drawing as text: ``ascii``, ``mermaid``, ``dot`` or ``json``; see :func:`~.render.draw.draw`.
-        """
-        from procession.workflows.render.draw import draw  # what draws comes with the first drawing
+        Return a drawing: its text is that of the *format*, a notebook shows the picture, and ``save("graph.png")`` writes it.
 
-        return draw(self, format, **options)
+        The formats and *options* are those of :func:`~.render.draw.draw`, as is what is raised; with *run*, a run of the
+        workflow or its result, it says what became of each step.
+        """
+        from procession.workflows.render.drawing import Drawing  # what draws comes with the first drawing
+
+        return Drawing(self, format, run=run, **options)
 
     def __str__(self) -> str:
-        return self.draw().rstrip()
+        return str(self.draw()).rstrip()
 
     def __repr__(self) -> str:
         return f"Workflow({self.id!r}, {len(self._nodes)} nodes)"

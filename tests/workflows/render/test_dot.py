@@ -62,5 +62,5 @@ async def test_overlay_of_a_run() -> None:
     workflow = create_workflow("chain", kind="processor").then(Blocker()).commit()
     result = await Runtime().run(workflow, InputPayload(MessageList([Message.user("stop")])))
     assert re.search(
-        r'n1 \[label="processor:blocker\\nin\\n✗ blocked .*color="#e69f00"', draw(workflow, "dot", run=result)
+        r'n1 \[label="processor:blocker\\nin\\n✗ blocked .*color="#c27e09"', draw(workflow, "dot", run=result)
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from procession.cli.command import TargetArgument, plain_errors
+from procession.cli.command import JsonOption, StoreOption, TargetArgument, plain_errors
 from procession.errors import InputError
 
 __all__ = ["check", "graph"]
@@ -26,8 +26,20 @@ class Format(StrEnum):
     mermaid = "mermaid"
     dot = "dot"
     svg = "svg"
+    png = "png"
+    html = "html"
     json = "json"
     text = "text"
+
+
+class Theme(StrEnum):
+    """
+    The colours of a picture.
+    """
+
+    auto = "auto"
+    light = "light"
+    dark = "dark"
 
 
 class Direction(StrEnum):
@@ -45,15 +57,25 @@ def graph(
         typer.Argument(metavar="TARGET", help="A file or a module, with :name behind it, or a graph as JSON."),
     ] = None,
     format: Annotated[
-        Format | None, typer.Option("--format", help="How it is drawn: ascii, or text for what changed.")
+        Format | None,
+        typer.Option(
+            "--format",
+            help="How it is drawn; as the name of the file says by default, else ascii, or text for what changed.",
+        ),
     ] = None,
     diff: Annotated[
         tuple[str, str] | None,
         typer.Option("--diff", metavar="OLD NEW", help="Say what changed between two; 1 where that breaks."),
     ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Say what became of this run, which is in the store.")
+    ] = None,
+    store: StoreOption = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file; - for standard output.")
     ] = None,
+    theme: Annotated[Theme, typer.Option("--theme", help="Light, dark, or what the viewer prefers.")] = Theme.auto,
+    scale: Annotated[float, typer.Option("--scale", metavar="N", help="Dots of a png for each pixel.")] = 2.0,
     direction: Annotated[Direction, typer.Option("--direction", help="Down, or to the right.")] = Direction.TB,
     width: Annotated[int | None, typer.Option(min=20, metavar="N", help="Columns of the drawing.")] = None,
     depth: Annotated[int | None, typer.Option(min=0, metavar="N", help="Levels of nested workflows to open.")] = None,
@@ -61,6 +83,7 @@ def graph(
     show_types: Annotated[bool, typer.Option("--types", help="Show the types of what flows.")] = False,
     show_hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Show the hooks of processors.")] = True,
     plain: Annotated[bool, typer.Option("--plain", help="Draw with ASCII characters alone.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """
     Draw a workflow, or what changed from one to another.
@@ -72,21 +95,35 @@ def graph(
 
     options: dict[str, Any] = {
         "width": width, "plain": plain, "to_file": output not in (None, "-"), "depth": depth, "max_label": max_label,
-        "direction": direction.value, "show_types": show_types, "show_hooks": show_hooks,
+        "direction": direction.value, "theme": theme.value, "scale": scale, "show_types": show_types, "show_hooks": show_hooks,
     }  # fmt: skip
     breaks = False
     with plain_errors():
         if (target is None) == (diff is None):
             raise InputError("graph needs a target, or --diff with two", hint="procession graph --diff OLD NEW")
+        drawn: str | bytes
+        named: Any = "json" if as_json else format.value if format is not None else _format_of(output, diff is not None)
         if diff is not None:
-            text, breaks = graph_changes(*diff, format.value if format is not None else "text", **options)
+            if run is not None:
+                raise InputError("--run is for one graph, not for two", hint="leave --diff out")
+            drawn, breaks = graph_changes(*diff, named, **options)
         else:
-            text = draw(str(target), format.value if format is not None else "ascii", **options)
-        write_drawing(text, output)
+            drawn = draw(str(target), named, run_id=run, store=store, **options)
+        write_drawing(drawn, output)
     raise typer.Exit(1 if breaks else 0)
 
 
-def check(target: TargetArgument) -> None:
+def _format_of(output: str | None, is_diff: bool) -> Any:
+    """
+    Return the format that the name of a file asks for, else that of a terminal.
+    """
+    suffix = (output or "").rpartition(".")[2].lower()
+    if suffix in ("svg", "png", "html", "json", "dot") and not (is_diff and suffix == "png"):
+        return suffix
+    return "mermaid" if suffix == "mmd" else "text" if is_diff else "ascii"
+
+
+def check(target: TargetArgument, as_json: JsonOption = False) -> None:
     """
     Say what is wrong with a workflow; exit status 1 where anything is.
     """
@@ -94,6 +131,6 @@ def check(target: TargetArgument) -> None:
 
     with plain_errors():
         checked = check_target(target)
-        typer.echo(str(checked))
+        typer.echo(checked.as_json if as_json else str(checked))
         sys.stdout.flush()
     raise typer.Exit(1 if checked.errors else 0)

@@ -12,14 +12,15 @@ from procession.workflows.difference import Difference, differences
 from procession.workflows.render.draw import draw_spec
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import CONTAINER, EdgeMark, Mark, Overlay
+from procession.workflows.render.serving import serving
 from procession.workflows.render.text import clean, json_text
 from procession.workflows.spec import EdgeKind, GraphSpec, GroupSpec, NodeSpec
 
 __all__ = ["CHANGE_FORMATS", "ChangeFormat", "draw_changes"]
 
-ChangeFormat: TypeAlias = Literal["text", "json", "mermaid", "ascii", "boxes", "dot", "svg"]
+ChangeFormat: TypeAlias = Literal["text", "json", "mermaid", "ascii", "boxes", "dot", "svg", "html"]
 
-CHANGE_FORMATS: tuple[ChangeFormat, ...] = ("text", "json", "mermaid", "ascii", "boxes", "dot", "svg")
+CHANGE_FORMATS: tuple[ChangeFormat, ...] = ("text", "json", "mermaid", "ascii", "boxes", "dot", "svg", "html")
 
 
 def draw_changes(
@@ -52,7 +53,7 @@ def draw_changes(
     spec = spec.replace(workflows=both.workflows)
     changed = {each.path: Mark("changed") for each in found if each.change == "changed" and each.path not in both.marks}
     marks = _both_ways(changed) | both.marks
-    return draw_spec(spec, format, Overlay(marks, both.edges), options)
+    return draw_spec(serving(spec), format, Overlay(marks, both.edges), options)
 
 
 def _sentences(found: Sequence[Difference]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, lege
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Mark, Overlay, legend_text
 from procession.workflows.render.sizes import wrap
+from procession.workflows.render.svg_style import LIGHT
 from procession.workflows.spec import GraphSpec
 
 __all__ = ["dot"]
@@ -34,22 +35,22 @@ _SHAPES: Mapping[str, Mapping[str, str]] = {
 }
 
 _COLOURS = {
-    "success": "#0072b2",
-    "failed": "#d55e00",
-    "blocked": "#e69f00",
-    "cancelled": "#777777",
-    "suspended": "#cc79a7",
-    "running": "#009e73",
-    "bailed": "#998a00",
-    "skipped": "#aaaaaa",
-    "added": "#0072b2",
-    "removed": "#d55e00",
-    "changed": "#e69f00",
+    "success": LIGHT["good-rim"],
+    "failed": LIGHT["bad-rim"],
+    "blocked": LIGHT["stop-rim"],
+    "cancelled": LIGHT["off-rim"],
+    "suspended": LIGHT["wait-rim"],
+    "running": LIGHT["busy-rim"],
+    "bailed": LIGHT["back-rim"],
+    "skipped": LIGHT["off-rim"],
+    "added": LIGHT["good-rim"],
+    "removed": LIGHT["bad-rim"],
+    "changed": LIGHT["stop-rim"],
 }
 _EDGES: Mapping[str, Mapping[str, str]] = {
-    "ran": {"color": "#0072b2", "penwidth": "2.5"},
-    "added": {"color": "#0072b2", "penwidth": "2.5"},
-    "removed": {"color": "#d55e00", "style": "dashed"},
+    "ran": {"color": LIGHT["good-rim"], "penwidth": "2.5"},
+    "added": {"color": LIGHT["good-rim"], "penwidth": "2.5"},
+    "removed": {"color": LIGHT["bad-rim"], "style": "dashed"},
 }
 _SIGNS = {"added": "+ ", "removed": "- "}
 
@@ -92,7 +93,7 @@ def _legend(legend: tuple[Mark, ...], options: DrawOptions) -> Iterator[str]:
     yield '    label="legend"'
     for index, mark in enumerate(legend):
         text = legend_text(mark, plain=not options.unicode)
-        look = {"label": text, "shape": "box", "color": _COLOURS.get(mark.status, "#777777"), "penwidth": "2"}
+        look = {"label": text, "shape": "box", "color": _COLOURS.get(mark.status, LIGHT["off-rim"]), "penwidth": "2"}
         yield f"    k{index} [{_attributes(look)}]"
     yield "  }"
 

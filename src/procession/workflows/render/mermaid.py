@@ -10,6 +10,7 @@ from procession.workflows.render.flat import Box, Dot, Item, Line, flatten, lege
 from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Overlay, legend_text
 from procession.workflows.render.sizes import wrap
+from procession.workflows.render.svg_style import LIGHT
 from procession.workflows.render.text import cell_width
 from procession.workflows.spec import GraphSpec
 
@@ -40,27 +41,32 @@ WORD = 28
 # What a label may not contain: ``#`` opens an entity, the rest ends or formats a label.
 _ENTITIES = {ord(char): f"#{ord(char)};" for char in '#&"`<>[]{}|\\%;'}
 
+
+def _state(colour: str, look: str = "") -> str:
+    return f"fill:{LIGHT[colour]},stroke:{LIGHT[f'{colour}-rim']},color:#000000{look}"
+
+
 # Colours that people with any kind of colour blindness can tell apart; the text says the same.
 _CLASSES = {
     "bar": "fill:#333333,stroke:#333333,color:#ffffff",
-    "empty": "stroke-dasharray:3 3,color:#777777",
-    "success": "fill:#d0e6f5,stroke:#0072b2,color:#000000",
-    "failed": "fill:#f6d3bd,stroke:#d55e00,color:#000000,stroke-width:3px",
-    "blocked": "fill:#fbe5b8,stroke:#e69f00,color:#000000,stroke-width:3px",
-    "cancelled": "fill:#eeeeee,stroke:#777777,color:#000000,stroke-dasharray:6 3",
-    "suspended": "fill:#f0d9e8,stroke:#cc79a7,color:#000000",
-    "running": "fill:#cfeee4,stroke:#009e73,color:#000000",
-    "bailed": "fill:#f7f4c2,stroke:#998a00,color:#000000",
-    "skipped": "fill:#ffffff,stroke:#aaaaaa,color:#777777",
-    "added": "fill:#d0e6f5,stroke:#0072b2,color:#000000,stroke-width:3px",
-    "removed": "fill:#f6d3bd,stroke:#d55e00,color:#000000,stroke-dasharray:6 3",
-    "changed": "fill:#fbe5b8,stroke:#e69f00,color:#000000,stroke-width:2px",
+    "empty": f"stroke-dasharray:3 3,color:{LIGHT['soft']}",
+    "success": _state("good"),
+    "failed": _state("bad", ",stroke-width:3px"),
+    "blocked": _state("stop", ",stroke-width:3px"),
+    "cancelled": _state("off", ",stroke-dasharray:6 3"),
+    "suspended": _state("wait"),
+    "running": _state("busy"),
+    "bailed": _state("back"),
+    "skipped": f"fill:#ffffff,stroke:{LIGHT['off-rim']},color:{LIGHT['soft']}",
+    "added": _state("good", ",stroke-width:3px"),
+    "removed": _state("bad", ",stroke-dasharray:6 3"),
+    "changed": _state("stop", ",stroke-width:2px"),
 }
 
 _LINKS = {
-    "ran": "stroke:#0072b2,stroke-width:3px",
-    "added": "stroke:#0072b2,stroke-width:3px",
-    "removed": "stroke:#d55e00,stroke-width:2px",
+    "ran": f"stroke:{LIGHT['good-rim']},stroke-width:3px",
+    "added": f"stroke:{LIGHT['good-rim']},stroke-width:3px",
+    "removed": f"stroke:{LIGHT['bad-rim']},stroke-width:2px",
 }
 
 # Colour alone says nothing to some: a changed edge has a sign.

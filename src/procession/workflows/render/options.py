@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Literal
 
 from procession.messages.value import Value
+from procession.workflows.render.svg_style import Theme
 
 __all__ = ["DrawOptions"]
 
@@ -31,6 +32,11 @@ class DrawOptions(Value, kw_only=True):
     """Whether the types of what flows are shown."""
     max_label: int = 60
     """Columns after which a label is cut."""
+
+    theme: Theme = "auto"
+    """Of pictures: ``light``, ``dark``, or what whoever looks at them prefers; a PNG has one look, and is light then."""
+    scale: float = 2.0
+    """How many dots of a PNG a pixel of the drawing takes each way."""
 
     def opens(self, kind: str, level: int) -> bool:
         """

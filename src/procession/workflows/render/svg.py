@@ -13,7 +13,7 @@ from procession.workflows.render.options import DrawOptions
 from procession.workflows.render.overlay import Mark, Overlay, legend_text
 from procession.workflows.render.sizes import CELL, LINE, dot_lines, is_bar, text_size
 from procession.workflows.render.svg_shapes import number, shape
-from procession.workflows.render.svg_style import STYLE
+from procession.workflows.render.svg_style import FONTS, style
 from procession.workflows.render.text import clean
 from procession.workflows.spec import GraphSpec
 
@@ -24,9 +24,18 @@ HEAD = 30.0
 """Room for the name of the graph."""
 
 
-def svg(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | None = None) -> str:
+def svg(
+    spec: GraphSpec,
+    marks: Overlay | None = None,
+    options: DrawOptions | None = None,
+    *,
+    fonts: str = FONTS,
+    linked: bool = False,
+) -> str:
     """
-    Return *spec* as an SVG document, ending with a line break.
+    Return *spec* as an SVG document, ending with a line break; its text is set in *fonts*.
+
+    With *linked*, each node leads to the element of the page around it that has the node's name, ``n0`` and so on, as id.
 
     Raises ``InputError`` where fast-sugiyama, which lays it out, is not installed.
     """
@@ -42,7 +51,7 @@ def svg(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | No
         f'<svg xmlns="http://www.w3.org/2000/svg" class="procession-graph" role="img" width="{number(wide)}"'
         f' height="{number(high)}" viewBox="0 0 {number(wide)} {number(high)}">',
         f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style>",
+        f"<style>{style(options.theme, fonts)}</style>",
         "<defs>",
         *(_arrow_head(name) for name in ("arrow", "arrow-ran", "arrow-added", "arrow-removed")),
         "</defs>",
@@ -53,7 +62,7 @@ def svg(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | No
         *(_edge(route) for route in sorted(picture.routes, key=lambda route: route.mark is not None)),
         *(line for box in picture.boxes for line in _box_title(box)),
         *(line for route in picture.routes for line in _edge_label(route)),
-        *(line for placed in picture.dots for line in _dot(placed)),
+        *(line for placed in picture.dots for line in _dot(placed, linked=linked)),
         "</g>",
     ]
     if legend:
@@ -64,14 +73,15 @@ def svg(spec: GraphSpec, marks: Overlay | None = None, options: DrawOptions | No
     return "\n".join(lines) + "\n"
 
 
-def _dot(placed: PlacedDot) -> Iterator[str]:
+def _dot(placed: PlacedDot, *, linked: bool) -> Iterator[str]:
     dot, rect = placed.dot, placed.rect
     names = ["node", dot.node.kind]
     if dot.node.placeholder:
         names.append("empty")
     if dot.mark is not None:
         names.append(dot.mark.status)
-    yield f'<g class="{" ".join(names)}">'
+    tag = f'a href="#{dot.name}"' if linked else "g"
+    yield f'<{tag} class="{" ".join(names)}">'
     told = clean(dot.node.path or dot.node.label)
     if dot.node.description:
         told += f": {clean(dot.node.description)}"
@@ -79,7 +89,7 @@ def _dot(placed: PlacedDot) -> Iterator[str]:
     yield from shape(dot.node.kind, rect)
     if not is_bar(dot):
         yield from _text(dot_lines(dot), rect)
-    yield "</g>"
+    yield f"</{tag[0]}>"
 
 
 def _box(placed: PlacedBox) -> Iterator[str]:

@@ -1,24 +1,35 @@
 """
 The colours of an SVG, light and dark.
 
-The palette is that of Okabe and Ito, which people with any kind of colour blindness can tell apart; where a colour says
-something, a sign, a word or the look of a line says it as well.
+The palette follows that of Okabe and Ito, darkened until the rims of any two states are far apart with any kind of
+colour blindness, which a test computes.  Where a colour says something, a sign, a word or the look of a line says it as
+well.
 """
 
 from __future__ import annotations
 
-__all__ = ["STYLE"]
+import re
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
-_LIGHT = {
+__all__ = ["DARK", "FONTS", "LIGHT", "Theme", "style", "variables"]
+
+Theme: TypeAlias = Literal["auto", "light", "dark"]
+"""``auto`` is what whoever looks at it prefers; a picture of dots is light then."""
+
+FONTS = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
+"""What text is set in: the first of these that a machine has."""
+
+LIGHT: Mapping[str, str] = {
     "page": "#ffffff", "ink": "#1b1f24", "soft": "#57606a", "line": "#57606a", "shape": "#ffffff", "rim": "#57606a",
     "box": "#f4f6f8", "frame": "#afb8c1", "bar": "#24292f",
-    "good": "#d0e6f5", "good-rim": "#0072b2", "bad": "#f6d3bd", "bad-rim": "#d55e00",
-    "stop": "#fbe5b8", "stop-rim": "#b87400", "off": "#eeeeee", "off-rim": "#777777",
-    "wait": "#f0d9e8", "wait-rim": "#b05c8f", "busy": "#cfeee4", "busy-rim": "#00795a",
-    "back": "#f7f4c2", "back-rim": "#8a7c00",
+    "good": "#d0e6f5", "good-rim": "#0072b2", "bad": "#f6d3bd", "bad-rim": "#871402",
+    "stop": "#fbe5b8", "stop-rim": "#c27e09", "off": "#eeeeee", "off-rim": "#777777",
+    "wait": "#f0d9e8", "wait-rim": "#91246e", "busy": "#cfeee4", "busy-rim": "#036643",
+    "back": "#f7f4c2", "back-rim": "#786901",
 }  # fmt: skip
 
-_DARK = {
+DARK: Mapping[str, str] = {
     "page": "#0d1117", "ink": "#e6edf3", "soft": "#9ea7b3", "line": "#9ea7b3", "shape": "#22272e", "rim": "#9ea7b3",
     "box": "#161b22", "frame": "#444c56", "bar": "#cdd9e5",
     "good": "#0b3552", "good-rim": "#56b4e9", "bad": "#55260b", "bad-rim": "#ff8c4a",
@@ -42,8 +53,7 @@ _STATUS = {
 }
 
 _RULES = """
-text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:var(--ink);\
-text-anchor:middle}
+text{fill:var(--ink);text-anchor:middle}
 .name,.title,.key{text-anchor:start}
 .name{font-weight:600}
 .title,.label text{fill:var(--soft)}
@@ -51,7 +61,6 @@ text-anchor:middle}
 .behind.inside{fill:var(--box)}
 .shape{fill:var(--shape);stroke:var(--rim);stroke-width:1.3}
 .line{stroke:var(--rim);stroke-width:1.3}
-.fork .shape,.join .shape{fill:var(--bar);stroke:none}
 .empty .shape{stroke-dasharray:3 3}
 .empty text{fill:var(--soft)}
 .box{fill:var(--box);stroke:var(--frame)}
@@ -67,35 +76,52 @@ marker path{fill:var(--line)}
 """
 
 
-def _variables(colours: dict[str, str]) -> str:
+_BARS = ".fork .shape,.join .shape{fill:var(--bar);stroke:none}"
+"""Behind the states: a bar has the colour of a bar whatever became of it."""
+
+
+def style(theme: Theme = "auto", fonts: str = FONTS) -> str:
+    """
+    Return the style sheet of a drawing whose text is set in *fonts*.
+
+    With ``auto`` it has both themes, and whoever shows it chooses.  With one of them every colour is written out where
+    it is used: many programs that read SVG know no variables.
+    """
+    rules = _scoped(
+        "\n".join([f"text{{font:12px {fonts}}}", _RULES.strip(), *(_status(name) for name in _STATUS), _BARS])
+    )
+    if theme == "auto":
+        return f"\n{variables('.procession-graph')}{rules}\n"
+    colours = LIGHT if theme == "light" else DARK
+    return "\n" + re.sub(r"var\(--([a-z-]+)\)", lambda found: colours[found[1]], rules) + "\n"
+
+
+def variables(selector: str, theme: Theme = "auto") -> str:
+    """
+    Return rules that give what *selector* chooses the colours of *theme* as variables.
+    """
+    light, dark = (f"{selector}{{{_variables(colours)}}}" for colours in (LIGHT, DARK))
+    if theme != "auto":
+        return f"{light if theme == 'light' else dark}\n"
+    return f"{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n"
+
+
+def _variables(colours: Mapping[str, str]) -> str:
     return "".join(f"--{name}:{value};" for name, value in colours.items())
 
 
 def _status(name: str) -> str:
     colour, look = _STATUS[name]
     rim = "off-rim" if colour == "page" else f"{colour}-rim"
-    return f".{name}:not(.fork) .shape{{fill:var(--{colour});stroke:var(--{rim});{look}}}"
+    return f".{name} .shape{{fill:var(--{colour});stroke:var(--{rim});{look}}}"
 
 
 def _scoped(rules: str) -> str:
     """
     Return *rules* for this drawing alone: in a page that contains it, everything else keeps its look.
     """
-    lines = [line for line in rules.strip().split("\n") if line]
     made: list[str] = []
-    for line in lines:
+    for line in rules.split("\n"):
         selectors, _, rest = line.partition("{")
         made.append(",".join(f".procession-graph {each}" for each in selectors.split(",")) + "{" + rest)
     return "\n".join(made)
-
-
-STYLE = (
-    "\n.procession-graph{" + _variables(_LIGHT) + "}\n"
-    "@media (prefers-color-scheme:dark){.procession-graph{"
-    + _variables(_DARK)
-    + "}}\n"
-    + _scoped(_RULES)
-    + "\n"
-    + _scoped("\n".join(_status(name) for name in _STATUS))
-    + "\n"
-)
