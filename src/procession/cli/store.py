@@ -44,7 +44,9 @@ def sqlite_path(url: str) -> Path:
 
     made = open_store(url, records=Records())  # nothing is opened: it says what the name stands for
     if not isinstance(made, SQLiteStore):
-        raise InputError("a store in memory has no tables, and no runs of before", hint="name a file, or postgresql://...")
+        raise InputError(
+            "a store in memory has no tables, and no runs of before", hint="name a file, or postgresql://..."
+        )
     return Path(made.place)
 
 
