@@ -9,6 +9,8 @@ export class ApiError extends Error {
     message: string,
     readonly hint: string | null = null,
     readonly requestId: string | null = null,
+    /** What does not fit, each with the path of the field: "addr.0.city: Field required". */
+    readonly faults: readonly string[] = [],
   ) {
     super(message);
     this.name = "ApiError";
@@ -58,10 +60,14 @@ export async function send(method: string, where: string, body?: unknown, option
 async function refusal(response: Response): Promise<ApiError> {
   try {
     const { error } = await response.json();
-    return new ApiError(response.status, String(error.code), String(error.message), error.hint ?? null, error.request_id ?? null);
+    return new ApiError(response.status, String(error.code), String(error.message), error.hint ?? null, error.request_id ?? null, faultsOf(error));
   } catch {
     return new ApiError(response.status, "http", `The server answered ${response.status} ${response.statusText}.`);
   }
+}
+
+function faultsOf(error: { faults?: unknown }): string[] {
+  return Array.isArray(error.faults) ? error.faults.map(String) : [];
 }
 
 export async function get<T>(where: string, options?: Options): Promise<T> {
