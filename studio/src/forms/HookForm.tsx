@@ -8,7 +8,8 @@ import { go, href } from "../ui/routes";
 import { useAction } from "../ui/useAction";
 import { useLoad } from "../ui/useLoad";
 import { hookName } from "../ui/words";
-import { NO_OPTIONS, RunOptions, optionsOf } from "./RunTab";
+import { HOOKS } from "./hooks";
+import { NO_OPTIONS, RunOptions, optionsOf } from "./RunOptions";
 import { isForm, type Schema } from "./schema";
 import { SchemaForm } from "./SchemaForm";
 
@@ -17,19 +18,6 @@ interface Sample {
   title: string;
   body: JsonObject;
 }
-
-/** All nine, in the order in which they fire, with what each is about. */
-export const HOOKS: [string, string][] = [
-  ["process_input", "Once, before the first step: the history and the new input."],
-  ["process_input_step", "Before each model call: all messages."],
-  ["process_llm_request", "Before each model call: the prompt as it will be sent."],
-  ["process_output_stream", "Each chunk of the answer."],
-  ["process_api_error", "Each model call that failed."],
-  ["process_llm_response", "After each model call: the model's own chunks."],
-  ["process_output_step", "After each model call, before its tools run."],
-  ["process_tool_result", "Each result of a tool."],
-  ["process_output_result", "Once, after the last step: the whole answer."],
-];
 
 export function HookForm({ workflow }: { workflow: Workflow }) {
   const samples = useLoad((signal) => get<Sample[]>(path`/api/workflows/${workflow.id}/samples`, { signal }), [workflow.id]);
