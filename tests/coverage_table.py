@@ -154,9 +154,9 @@ async def cell(kind: Kind, place: Place, **options: Any) -> str:
     before = _told(list(held.view()), given)
     done = await run_hook(guard, hook, held, **given)
     if done.tripwire is not None:
-        assert str((done.tripwire.metadata or {}).get("kind", ""))[:6] != "guard_", (
-            f"{kind.name} at {name}: {done.tripwire}"
-        )
+        metadata: Any = done.tripwire.metadata
+        failed = str((metadata or {}).get("kind", "")).startswith("guard_")
+        assert not failed, f"{kind.name} at {name}: {done.tripwire}"
     if done.tripwire is not None or any(one.outcome in ("modified", "blocked", "warned") for one in done.violations):
         return LOOKED
     if before != _after(done, given):
