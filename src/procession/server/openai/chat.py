@@ -83,11 +83,24 @@ async def _complete(asked: Asked) -> Any:
     if request.tools:
         own = await tools_for(agent.tools, RequestContext()) if callable(agent.tools) else agent.tools
         check_apart(request.tools, own)
+    if request.resumed is not None:
+        await _check_owner(agent, request.resumed, request.resource)
     messages = [] if request.resumed is not None else await new_in_thread(agent, request)
     asking = _Asking(agent, request, messages, asked.going)
     if request.stream:
         return EventStream(asking.say, asked, failed=_failed)
     return await asking.whole()
+
+
+async def _check_owner(agent: Agent, run_id: str, resource: str | None) -> None:
+    """
+    Refuse whoever answers for another resource than the run was begun for: to them it is as good as not there (D35).
+    """
+    row = await agent.runtime.store.row(run_id)
+    if row is None or row.owner != agent.id or row.resource_id != resource:
+        raise refused(
+            "procession.run_id", "names no run of this agent and user that waits", code="run_not_found", status=404
+        )
 
 
 class _Asking:
@@ -163,7 +176,9 @@ class _Asking:
             options["model_settings"] = self._settings()
         if request.structured_output is not None:
             options["structured_output"] = request.structured_output
-        if request.resource is not None:
+        if request.resource is not None and request.thread is None and self._agent.memory is not None:
+            options["request_context"] = {"resource_id": request.resource}  # a memory takes no resource alone
+        elif request.resource is not None:
             options["resource"] = request.resource
         if request.thread is not None:
             options["thread"] = request.thread

@@ -26,13 +26,18 @@ async def new_in_thread(agent: Agent, request: ChatRequest) -> list[Message]:
     Clients of Chat Completions send the whole conversation each time.  Where the thread has one already, what is new
     stands behind the last answer; an answer whose calls the client has run goes on as it is stored.
 
-    Raises ``RequestRefused`` for a thread where the agent has no memory, and where nothing is new.
+    Raises ``RequestRefused`` for a thread where the agent has no memory, for another resource's, and where nothing is new.
     """
     messages = list(request.messages)
     if request.thread is None or request.resource is None:
         return messages
     if agent.memory is None:
         raise refused("metadata.thread", f"agent {agent.id!r} has no memory, and so no threads")
+    known = await agent.memory.storage.thread(request.thread)
+    if known is None:
+        return messages
+    if known.resource_id != request.resource:  # ids of threads are those of the store: it cannot be begun, either
+        raise refused("metadata.thread", "names no thread of this user", code="thread_not_found", status=404)
     stored = await agent.memory.recall(request.thread, request.resource, last=_LOOKED_THROUGH)
     if not stored:
         return messages
