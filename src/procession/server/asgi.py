@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from procession.errors import RequestRefused
 from procession.ids import new_id
-from procession.server import agents, calls, health, openapi, studio
+from procession.server import agents, calls, health, openapi, studio, threads
 from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
 from procession.server.going import GRACE, gone
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Door", "build", "endpoints"]
 
-_MODULES: Final = (health, agents, calls, chat, studio)
+_MODULES: Final = (health, agents, calls, threads, chat, studio)
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
 _GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _HEADERS: Final = (

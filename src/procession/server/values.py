@@ -36,8 +36,12 @@ def chunk_data(chunk: Chunk, request_id: str) -> dict[str, Any]:
 def message_data(message: Message) -> dict[str, Any]:
     """
     Return a message as JSON: its id, role, parts and text.
+
+    >>> message_data(Message("user", "Hello", id="m1"))
+    {'id': 'm1', 'role': 'user', 'parts': [{'type': 'text', 'text': 'Hello'}], 'text': 'Hello'}
     """
-    return {"id": message.id, "role": message.role, "parts": plain(message.parts), "text": message.text}
+    parts = [{name: value for name, value in plain(part).items() if value is not None} for part in message.parts]
+    return {"id": message.id, "role": message.role, "parts": parts, "text": message.text}
 
 
 def tripwire_data(info: TripwireInfo | None) -> dict[str, Any] | None:

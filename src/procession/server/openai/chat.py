@@ -80,13 +80,11 @@ def _agent(app: Served, name: str) -> Agent:
 async def _complete(asked: Asked) -> Any:
     request = read_chat_request(asked.body)
     agent = _agent(asked.app, request.model)
-    if request.tools:
-        own = await tools_for(agent.tools, RequestContext()) if callable(agent.tools) else agent.tools
-        check_apart(request.tools, own)
     if request.resumed is not None:
         await _check_owner(agent, request.resumed, request.resource)
     messages = [] if request.resumed is not None else await new_in_thread(agent, request)
     asking = _Asking(agent, request, messages, asked.going)
+    await asking.check()
     if request.stream:
         return EventStream(asking.say, asked, failed=_failed)
     return await asking.whole()
@@ -120,6 +118,15 @@ class _Asking:
             "created": int(time.time()),
             "show_tools": request.show_tools,
         }
+
+    async def check(self) -> None:
+        """
+        Refuse tools of the client's that have the name of one of the agent's, which may depend on the request.
+        """
+        own = self._agent.tools
+        if self._request.tools:
+            context = RequestContext(self._options().get("request_context"))
+            check_apart(self._request.tools, await tools_for(own, context) if callable(own) else own)
 
     async def whole(self) -> dict[str, Any]:
         """
