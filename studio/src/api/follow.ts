@@ -21,12 +21,17 @@ const WAITS = [0.5, 1, 2, 4, 8, 15];
 // Events that are worked on in one go: the page stays answering between.
 const AT_ONCE = 400;
 
-/** Call *take* with the events of run *id* after seq *after*, each once and in order, and *tell* with how it goes. */
+/**
+ * Call *take* with the events of run *id* after seq *after*, each once and in order, and *tell* with how it goes.
+ *
+ * *over* says whether a run that has nothing more to tell has ended, or waits and may go on.
+ */
 export function follow(
   id: string,
   after: number,
   take: (events: RunEvent[]) => void,
   tell: (state: FollowState) => void,
+  over: () => boolean,
 ): Follower {
   const gone = new AbortController();
   let last = after;
@@ -36,6 +41,7 @@ export function follow(
     const headers: Record<string, string> = { Accept: "text/event-stream" };
     if (last >= 0) headers["Last-Event-ID"] = String(last);
     const response = await send("GET", path`/api/runs/${id}/events`, undefined, { signal: gone.signal, headers });
+    if (response.status === 204) return over();
     tell({ kind: "live" });
     let finished = false;
     await readSse(response, async (sent) => {

@@ -1,13 +1,13 @@
 // The page of one agent: who runs at which hook, its tools and its workflows.
 import { get, path } from "../api/client";
-import type { Agent } from "../api/types";
+import type { Agent, HookChain } from "../api/types";
 import { JsonView } from "../ui/JsonView";
 import { Card, Empty, Head, Show, Tag } from "../ui/parts";
 import { href, type PageProps } from "../ui/routes";
 import { inSlot } from "../ui/slots";
 import { useLoad } from "../ui/useLoad";
 import { visible } from "../ui/visible";
-import { hookName } from "../ui/words";
+import { HOOKS, hookName } from "../ui/words";
 
 export default function AgentPage({ params }: PageProps) {
   const agent = useLoad((signal) => get<Agent>(path`/api/agents/${params.id!}`, { signal }), [params.id]);
@@ -47,7 +47,7 @@ function Page({ agent }: { agent: Agent }) {
       </Head>
       <Card title="Who runs at which hook">
         <ol className="hooks">
-          {agent.hooks.map(({ hook, processors }, index) => (
+          {chains(agent).map(({ hook, processors }, index) => (
             <li key={hook} className={processors.length ? "" : "is-off"}>
               <span className="hook-number">{index + 1}</span>
               <span className="hook-name">{hookName(hook)}</span>
@@ -98,4 +98,10 @@ function Page({ agent }: { agent: Agent }) {
       </Card>
     </>
   );
+}
+
+/** All nine hooks: also those at which nobody runs. */
+function chains(agent: Agent): HookChain[] {
+  const known = new Map(agent.hooks.map(({ hook, processors }) => [hook, processors]));
+  return [...new Set([...HOOKS, ...known.keys()])].map((hook) => ({ hook, processors: known.get(hook) ?? [] }));
 }

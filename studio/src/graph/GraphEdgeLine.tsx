@@ -2,6 +2,7 @@
 import type { Edge, EdgeProps } from "@xyflow/react";
 import { memo, useContext } from "react";
 
+import { visible } from "../ui/visible";
 import { GraphContext } from "./GraphContext";
 import type { PlacedEdge, Point } from "./layout";
 
@@ -22,10 +23,10 @@ export const GraphEdgeLine = memo(function GraphEdgeLine({ data }: EdgeProps<Rou
       <path className="gedge-line" d={curve(points)} markerEnd={`url(#gedge-${state})`} />
       {shown && at && (
         <g transform={`translate(${at.x} ${at.y})`}>
-          <title>{text}</title>
+          <title>{visible(text)}</title>
           <rect className="gedge-ground" x={-shown.length * 3.2 - 5} y={-9} width={shown.length * 6.4 + 10} height={18} rx={4} />
           <text className="gedge-label" textAnchor="middle" dominantBaseline="central">
-            {shown}
+            {visible(shown)}
           </text>
         </g>
       )}

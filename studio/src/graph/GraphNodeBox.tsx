@@ -1,8 +1,9 @@
 // One node as it is drawn: shape and word for its kind, sign and word for its status.
-import type { NodeProps, Node } from "@xyflow/react";
+import { Handle, Position, type Node, type NodeProps } from "@xyflow/react";
 import { memo, useContext, type KeyboardEvent } from "react";
 
 import { sign, tone } from "../ui/status";
+import { visible } from "../ui/visible";
 import { hookName } from "../ui/words";
 import { GraphContext } from "./GraphContext";
 import { innerOf, type PlacedFrame, type PlacedNode } from "./layout";
@@ -16,7 +17,8 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
   const { node, key, width, height, open } = placed;
   const mark = marks.node(key, placed.prefix + node.path, node.kind);
   const inner = innerOf(root, node);
-  const shape = outline(node.kind, width, height);
+  const shape = outline(open ? "step" : node.kind, width, height);
+  const name = node.label.replace(/^processor:/, "") || node.id;
   const small = height < 40;
   const kind = node.kind === "decision" && placed.group?.kind === "branch" ? "if" : KIND_WORDS[node.kind];
 
@@ -45,6 +47,9 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
       onDoubleClick={() => inner && toggle(key)}
       onKeyDown={onKeyDown}
     >
+      {/* The edges have routes of their own; React Flow draws none without these. */}
+      <Handle type="target" position={Position.Top} isConnectable={false} className="gnode-handle" />
+      <Handle type="source" position={Position.Bottom} isConnectable={false} className="gnode-handle" />
       <svg className="gnode-shape" width={width} height={height} aria-hidden="true">
         <path className="gnode-fill" d={shape.path} />
         {mark?.heat !== undefined && mark.heat > 0 && (
@@ -65,8 +70,8 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
               {node.mutates && " · changes"}
               {node.can_suspend && " · ‖ may wait"}
             </span>
-            <span className="gnode-label" title={node.label}>
-              {node.label || node.id}
+            <span className="gnode-label" title={visible(node.label)}>
+              {visible(name)}
             </span>
             {mark ? (
               <span className="gnode-status">

@@ -25,6 +25,9 @@ export interface GraphViewProps {
   label?: string;
 }
 
+// Below this zoom nobody reads the names.
+const READABLE = 0.7;
+
 const nodeTypes = { box: GraphNodeBox, frame: GraphFrame };
 const edgeTypes = { routed: GraphEdgeLine };
 
@@ -51,11 +54,20 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   const fit = useCallback(() => void flow.fitView({ padding: 0.08, maxZoom: 1.1, duration: calm ? 0 : 200 }), [flow, calm]);
 
-  // What is drawn has another size: all of it is shown.
+  // What is drawn has another size: all of it is shown, or where that could not be read, its beginning.
   useEffect(() => {
-    const frame = requestAnimationFrame(() => void flow.fitView({ padding: 0.08, maxZoom: 1.1 }));
+    const frame = requestAnimationFrame(() => {
+      const seen = box.current?.getBoundingClientRect();
+      if (!seen) return;
+      const whole = 0.94 * Math.min(seen.width / laid.width, seen.height / laid.height);
+      const zoom = Math.min(1.1, Math.max(READABLE, whole));
+      const middle = (size: number, room: number) => (room - size * zoom) / 2;
+      const x = middle(laid.width, seen.width);
+      const y = middle(laid.height, seen.height);
+      void flow.setViewport({ x: direction === "right" ? Math.max(8, x) : x, y: direction === "down" ? Math.max(8, y) : y, zoom });
+    });
     return () => cancelAnimationFrame(frame);
-  }, [laid, flow]);
+  }, [laid, flow, direction]);
 
   const toggle = useCallback((key: string) => {
     setOpen((before) => {
@@ -159,8 +171,6 @@ function drawnNodes(laid: Layout): (BoxNode | FrameNode)[] {
   const boxes = laid.nodes.map<BoxNode>((placed) => ({
     id: placed.key, type: "box", position: { x: placed.x, y: placed.y }, width: placed.width, height: placed.height,
     data: { placed }, zIndex: depth(placed.key) * 4 + (placed.open ? 1 : 3),
-    // The edges have routes of their own; React Flow draws none without these.
-    handles: (["source", "target"] as const).map((type) => ({ type, position: "top" as never, x: 0, y: 0, width: 1, height: 1 })),
   }));
   return [...frames, ...boxes];
 }

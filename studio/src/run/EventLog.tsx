@@ -66,7 +66,7 @@ export function EventLog({ live }: { live: LiveRun }) {
             return (
               <>
                 <span className="log-seq">{event.seq}</span>
-                <span className="log-time">+{duration(event.ts - (fold.started ?? event.ts))}</span>
+                <span className="log-time">{since(event.ts, fold.started)}</span>
                 <span className="log-type">{visible(event.type)}</span>
                 <span className="log-path">{visible(event.node_path)}</span>
               </>
@@ -89,4 +89,8 @@ export function EventLog({ live }: { live: LiveRun }) {
       </div>
     </div>
   );
+}
+
+function since(ts: number, started: number | null): string {
+  return started === null || ts <= started ? "0" : `+${duration(ts - started)}`;
 }

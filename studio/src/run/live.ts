@@ -30,6 +30,9 @@ export interface LiveRun {
 // How often the page is drawn while events pour in, in milliseconds.
 const DRAWN_EVERY = 120;
 
+// Statuses after which more may come.
+const GOES_ON = new Set(["running", "pending", "suspended", "waiting"]);
+
 /** Follow run *id*; null until its record is there. */
 export function useLiveRun(id: string): { live: LiveRun | null; error: ApiError | null } {
   const [run, setRun] = useState<Run | null>(null);
@@ -40,6 +43,8 @@ export function useLiveRun(id: string): { live: LiveRun | null; error: ApiError 
   const [round, setRound] = useState(0);
   const fold = useMemo(() => new RunFold(), [id]);
   const follower = useRef<Follower | null>(null);
+  const known = useRef<Run | null>(null);
+  known.current = run;
 
   // The record: first, again after something was done, and again when the run has stopped.
   const stopped = fold.status !== "" && fold.status !== "running" ? fold.lastSeq : 0;
@@ -75,6 +80,7 @@ export function useLiveRun(id: string): { live: LiveRun | null; error: ApiError 
         if (fold.take(events) && timer === null) timer = setTimeout(draw, DRAWN_EVERY);
       },
       setState,
+      () => !GOES_ON.has(fold.status || (known.current?.status ?? "running")),
     );
     follower.current = mine;
     return () => {

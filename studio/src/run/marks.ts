@@ -60,8 +60,12 @@ class Maker {
 
   private mark(node: GraphNode, prefix: string, group: GraphGroup | undefined): NodeMark | undefined {
     const { fold, now } = this;
-    if (node.kind === "start") return fold.started === null || prefix ? undefined : { status: "success" };
-    if (node.kind === "end") return prefix === "" && fold.status === "success" ? { status: "success" } : undefined;
+    if (node.kind === "start" || node.kind === "end") {
+      // Those of what is nested: begun and ended as the node is that it is inside of.
+      const around = prefix ? worst(recordsOf(fold, prefix.slice(0, -1), "").map((each) => each.status)) : fold.status;
+      const passed = node.kind === "start" ? around && around !== "skipped" : around === "success";
+      return passed ? { status: "success" } : undefined;
+    }
     const own = recordsOf(fold, prefix + node.path, node.kind);
     if (node.kind === "fork" || node.kind === "join" || node.kind === "decision") {
       const arms = (group?.children ?? []).flatMap((id) => recordsOf(fold, prefix + id, ""));

@@ -48,7 +48,9 @@ export function barsOf(fold: RunFold, now: number): Bar[] {
 function mark(children: Map<string, Bar[]>, parent: string): void {
   const bars = children.get(parent);
   if (!bars) return;
-  const byEnd = [...bars].sort((a, b) => b.end - a.end);
+  // What was cancelled held up nobody: what cancelled it did.
+  const counted = bars.filter((bar) => bar.span.status !== "cancelled");
+  const byEnd = [...(counted.length ? counted : bars)].sort((a, b) => b.end - a.end);
   let until = Infinity;
   for (const bar of byEnd) {
     if (bar.end > until + TOGETHER) continue;

@@ -39,3 +39,9 @@ export function money(value: number): string {
 export function hookName(hook: string): string {
   return hook.replace(/^process_/, "").replaceAll("_", " ");
 }
+
+/** The nine hooks, in the order in which they fire. */
+export const HOOKS = [
+  "process_input", "process_input_step", "process_llm_request", "process_output_stream", "process_api_error",
+  "process_llm_response", "process_output_step", "process_tool_result", "process_output_result",
+];
