@@ -72,7 +72,7 @@ class Served:
 
 def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
     registry = Registry()
-    every: Iterable[Any] = things.values() if isinstance(things, Mapping) else things
+    every: Any = things.values() if isinstance(things, Mapping) else things
     for thing in every:
         if not isinstance(thing, kind):
             raise DefinitionError(f"an App is given {thing!r}", hint=f"give it {kind.__name__} objects")
