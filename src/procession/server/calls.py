@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from procession.agents.agent import Agent
 from procession.agents.stream import AgentStream
 from procession.errors import InputError
+from procession.ids import new_id
 from procession.messages.chunks import ErrorChunk
 from procession.server.agents import agent_named, agents_example
 from procession.server.endpoint import Asked, Endpoint
@@ -109,7 +110,9 @@ class _Calls:
         """
         agent, options = agent_named(asked), _options(asked)
         if "run_id" not in options:
-            result = await agent.generate(**options, abort_signal=asked.going.signal)
+            options["run_id"] = run_id = new_id()
+            with asked.app.service.called(run_id, asked.going):
+                result = await agent.generate(**options, abort_signal=asked.going.signal)
         else:
             async with self._joined(asked, agent, options) as stream:
                 result = await stream.result()
@@ -123,11 +126,14 @@ class _Calls:
 
         async def produce(say: Say) -> None:
             if "run_id" in options:
-                opened = self._joined(asked, agent, options)
-            else:
-                opened = agent.stream(**options, abort_signal=asked.going.signal, replay=False)
-            async with opened as stream:
-                await say_stream(say, stream, asked.request_id)
+                async with self._joined(asked, agent, options) as stream:
+                    await say_stream(say, stream, asked.request_id)
+                return
+            run_id = new_id()
+            opened = agent.stream(**options, run_id=run_id, abort_signal=asked.going.signal, replay=False)
+            with asked.app.service.called(run_id, asked.going):
+                async with opened as stream:
+                    await say_stream(say, stream, asked.request_id)
 
         return EventStream(produce, asked)
 

@@ -32,6 +32,8 @@ class Service:
         self._readers: set[Going] = set()
         self._detached: dict[Going, OwnTask] = {}
         self._changed: anyio.Event | None = None
+        self.named: dict[str, Going] = {}
+        """The calls of agents that go on, by the ids of their runs: to cancel one."""
         self.draining = False
         """Whether it takes no further calls, because it ends."""
 
@@ -65,25 +67,43 @@ class Service:
             raise RequestRefused("too many readers at once", status=429, reason="too-many-readers", after=5)
         yield from self._counted(self._readers)
 
-    def detach(self, work: Callable[[Going], Awaitable[None]]) -> Going:
+    def detach(self, work: Callable[[Going], Awaitable[None]], run_id: str | None = None) -> Going:
         """
-        Begin ``work(going)``, which goes on without the request that asked for it.
+        Begin ``work(going)``, which goes on without the request that asked for it; an agent's call is called *run_id*.
 
         Raises ``RequestRefused`` where too much goes on, and while the server drains.
         """
         self.refuse_draining()
         self._refuse_crowd(len(self._detached))
         going = Going()
-        self._detached[going] = OwnTask(partial(self._do, going, work), Context())
+        if run_id is not None:
+            self.named[run_id] = going
+        self._detached[going] = OwnTask(partial(self._do, going, work, run_id), Context())
         return going
 
-    async def _do(self, going: Going, work: Callable[[Going], Awaitable[None]]) -> None:
+    async def _do(self, going: Going, work: Callable[[Going], Awaitable[None]], run_id: str | None) -> None:
         try:
             with going.scope:
                 await work(going)
         finally:
             self._detached.pop(going, None)
+            self._forget(run_id, going)
             self._tell()
+
+    @contextmanager
+    def called(self, run_id: str, going: Going) -> Generator[None]:
+        """
+        Call *going* by the id of its run while the block runs.
+        """
+        self.named[run_id] = going
+        try:
+            yield
+        finally:
+            self._forget(run_id, going)
+
+    def _forget(self, run_id: str | None, going: Going) -> None:
+        if run_id is not None and self.named.get(run_id) is going:
+            del self.named[run_id]
 
     async def drain(self, seconds: float | None = None) -> None:
         """

@@ -16,7 +16,9 @@ import anyio
 
 from procession.agents.stream import AgentStream
 from procession.errors import RequestRefused
+from procession.messages.chunks import ErrorChunk
 from procession.server.going import Going, gone
+from procession.server.run_calls import taken
 from procession.server.service import Service
 from procession.steps.abort import AbortSignal
 
@@ -28,15 +30,19 @@ class SharedCall:
     A call of an agent that goes on without the request that began it, until nobody waits for it any longer.
     """
 
-    def __init__(self, service: Service, stream: Callable[[AbortSignal], AgentStream[Any]], same: str) -> None:
+    def __init__(
+        self, service: Service, run_id: str, stream: Callable[[AbortSignal], AgentStream[Any]], same: str
+    ) -> None:
         self.same = same
         """What the call was asked, in short: whoever joins it must ask the same."""
         self.over = False
+        self.alone = False
+        """Whether it goes on where nobody waits for it."""
         self._readers = 0
         self._entered = anyio.Event()
         self._stream: AgentStream[Any] | None = None
         self._make = stream
-        self._going = service.detach(self._drive)
+        self._going = service.detach(self._drive, run_id)
 
     async def _drive(self, going: Going) -> None:
         stream = self._make(going.signal)
@@ -49,6 +55,18 @@ class SharedCall:
         finally:
             self.over = True
             self._entered.set()
+
+    async def begun(self) -> None:
+        """
+        Wait until the run has begun.
+
+        Raises what kept it from beginning.
+        """
+        async with self.joined() as stream:
+            async for chunk in stream.full_stream:
+                if isinstance(chunk, ErrorChunk):
+                    await stream.result()
+                return
 
     @asynccontextmanager
     async def joined(self) -> AsyncGenerator[AgentStream[Any]]:
@@ -63,7 +81,7 @@ class SharedCall:
             yield self._stream
         finally:
             self._readers -= 1
-            if not self._readers and not self.over:
+            if not self._readers and not self.over and not self.alone:
                 self._going.end(gone())
 
 
@@ -86,15 +104,10 @@ class SharedCalls:
         key = (owner, run_id)
         call = self._calls.get(key)
         if call is None:
-            call = self._calls[key] = SharedCall(self._service, begin, same)
+            call = self._calls[key] = SharedCall(self._service, run_id, begin, same)
             self._forget()
         elif call.same != same:
-            raise RequestRefused(
-                f"run {run_id} was asked something else",
-                status=409,
-                reason="run-id-taken",
-                hint="send the same body again to join it, or take a new run_id",
-            )
+            raise taken(run_id)
         return call
 
     def _forget(self) -> None:

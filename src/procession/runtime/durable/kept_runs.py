@@ -114,7 +114,7 @@ class KeptRuns(ABC):
         answer does not fit, after which the run waits as before; ``RunAlreadyClaimed`` where somebody else resumes the
         run or has done so; ``GraphChanged`` where the workflow is another one now, but for the paths ``accept_changes``.
         """
-        run = await self._answered(run_id, answer, options)
+        run = await self.resumed(run_id, answer, **options)
         return await run.start(run.state.init_data)
 
     def resume_stream(self, run_id: str, answer: Any = None, **options: Unpack[ResumeOptions]) -> ResumedStream:
@@ -123,9 +123,13 @@ class KeptRuns(ABC):
 
         The run is one to watch: ``async for event in run.events()``, ``await run.result()``.
         """
-        return ResumedStream(lambda: self._answered(run_id, answer, options))
+        return ResumedStream(lambda: self.resumed(run_id, answer, **options))
 
-    async def _answered(self, run_id: str, answer: Any, options: ResumeOptions) -> Run[Any, Any]:
+    async def resumed(self, run_id: str, answer: Any = None, **options: Unpack[ResumeOptions]) -> Run[Any, Any]:
+        """
+        Give a suspended run its answer and return it, which is ours now and has not gone on: to start it with its own
+        ``run.state.init_data`` is what :meth:`resume` does next.
+        """
         from procession.runtime.durable.going_on import answer_run
 
         workflow = options.get("workflow")
@@ -206,12 +210,30 @@ class KeptRuns(ABC):
 
         Raises ``RunNotFound``, and ``ResumeError`` where there is no such step.
         """
+        run = await self.forked(
+            run_id, at, outputs=outputs, new_run_id=new_run_id, workflow=workflow, request_context=request_context
+        )
+        return await run.start(run.state.init_data)
+
+    async def forked(
+        self,
+        run_id: str,
+        at: str | None = None,
+        *,
+        outputs: Mapping[str, Any] | None = None,
+        new_run_id: str | None = None,
+        workflow: Workflows | None = None,
+        request_context: RequestContext | None = None,
+    ) -> Run[Any, Any]:
+        """
+        Return the new run that :meth:`fork` starts.
+        """
         from procession.runtime.durable.forking import fork_run
 
         def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
             return self._revived(row, history, journal, workflow, request_context)
 
-        run = await fork_run(
+        return await fork_run(
             self._keeper,
             run_id,
             at,
@@ -220,7 +242,6 @@ class KeptRuns(ABC):
             outputs=outputs or {},
             new_run_id=new_run_id,
         )
-        return await run.start(run.state.init_data)
 
     async def cancel(self, run_id: str) -> bool:
         """

@@ -1,0 +1,217 @@
+"""
+Routes that change runs: resume, cancel, fork, replay and delete.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from procession.errors import InputError, RequestRefused, RunNotFound
+from procession.ids import new_id
+from procession.server.endpoint import Asked, Endpoint, json_bytes
+from procession.server.going import gone
+from procession.server.run_calls import RunCall
+from procession.server.run_found import FoundRun, found_run
+from procession.server.run_routes import RunPath
+from procession.server.served import Served
+from procession.server.shared_calls import SharedCall
+from procession.server.workflow_runs import StartedRun
+from procession.steps.request_context import RequestContext
+
+__all__ = ["routes"]
+
+
+class ResumeBody(TypedDict, total=False):
+    """
+    What a suspended run is answered.
+    """
+
+    answers: dict[str, Any]
+    """By the ``question_id``, of a workflow the path of the step."""
+    step: str
+    """Of a workflow: which step is answered."""
+    label: str
+    answer: Any
+    resource: str
+    """Whose run it is, where it was begun for somebody."""
+    request_context: dict[str, Any]
+    """The values of the request, which are not kept."""
+    wait: bool
+    """Whether the answer is the run as it ended this time."""
+
+
+class OwnedBody(TypedDict, total=False):
+    """
+    Whose run it is.
+    """
+
+    resource: str
+
+
+class ForkBody(TypedDict, total=False):
+    """
+    Where a run is begun anew, and what is different there.
+    """
+
+    step: str
+    """The path of the step that is the first to run again."""
+    input: Any
+    """What that step is given, in place of the output of the step before."""
+    outputs: dict[str, Any]
+    """Outputs of completed steps, by path, in place of their own."""
+    request_context: dict[str, Any]
+
+
+class Cancelled(TypedDict):
+    """
+    Whether there was something to cancel.
+    """
+
+    cancelled: bool
+
+
+class Deleted(TypedDict):
+    """
+    Whether there was something to delete.
+    """
+
+    deleted: bool
+
+
+def routes(app: Served) -> list[Endpoint]:
+    """
+    Return the routes that change runs.
+    """
+    return [
+        Endpoint(
+            method="POST", path=RunPath + "/resume", handle=_resume, body=ResumeBody, answer=StartedRun, status=202,
+            summary="Answer what a suspended run waits for; a second answer to the same question is refused with 409.",
+            calls=True,
+        ),
+        Endpoint(
+            method="POST", path=RunPath + "/cancel", handle=_cancel, body=OwnedBody, answer=Cancelled,
+            summary="Cancel a run, wherever it goes on.",
+        ),
+        Endpoint(
+            method="POST", path=RunPath + "/fork", handle=_fork, body=ForkBody, answer=StartedRun, status=202,
+            summary="Run again from a step on, as a new run; the old one stays as it is.", calls=True,
+        ),
+        Endpoint(
+            method="DELETE", path=RunPath, handle=_delete, answer=Deleted, summary="Forget a run that has ended or waits.",
+        ),
+    ]  # fmt: skip
+
+
+async def _resume(asked: Asked) -> Any:
+    run_id, body = asked.path["run_id"], asked.body
+    found = await found_run(asked.app, run_id)
+    if found.agent is not None:
+        call = await _resumed_agent(asked, found)
+        if body.get("wait"):
+            async with call.joined() as stream:
+                await stream.result()
+    else:
+        run_call = await _resumed_workflow(asked, found)
+        if body.get("wait"):
+            await run_call.wait()
+    if not body.get("wait"):
+        return {"run_id": run_id}
+    return Response(json_bytes(await asked.app.runs.summary(run_id)), 200, media_type="application/json")
+
+
+async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
+    agent, body, run_id = found.agent, asked.body, asked.path["run_id"]
+    assert agent is not None
+    answers = body.get("answers")
+    if not answers:
+        raise InputError("an agent's run is answered by question", hint='give "answers": {question_id: value}')
+    options: dict[str, Any] = {name: body[name] for name in ("resource", "request_context") if name in body}
+    call = SharedCall(
+        asked.app.service,
+        run_id,
+        lambda signal: agent.resume_stream(run_id, answers, **options, abort_signal=signal, raise_on_tripwire=False),
+        "",
+    )
+    call.alone = not body.get("wait")
+    await call.begun()
+    return call
+
+
+async def _resumed_workflow(asked: Asked, found: FoundRun) -> RunCall:
+    body = asked.body
+    step, label, answer = body.get("step"), body.get("label"), body.get("answer")
+    answers: dict[str, Any] = body.get("answers", {})
+    if len(answers) > 1 or (answers and (step or label)):
+        raise InputError("a workflow's run is given one answer at a time", hint='give "step" and "answer"')
+    for key, value in answers.items():
+        step, answer = key, value
+    run = await found.runtime.resumed(
+        asked.path["run_id"],
+        answer,
+        step=step,
+        label=label,
+        workflow=found.workflow,
+        request_context=RequestContext(body.get("request_context", {})),
+    )
+    call = RunCall(asked.app.service, run, run.state.init_data, "")
+    call.alone = not body.get("wait")
+    return call
+
+
+async def _cancel(asked: Asked) -> Any:
+    run_id = asked.path["run_id"]
+    going = asked.app.service.named.get(run_id)
+    if going is not None:
+        going.end(gone())
+        return {"cancelled": True}
+    found = await found_run(asked.app, run_id)
+    if found.agent is None:
+        return {"cancelled": await found.runtime.cancel(run_id)}
+    row = await found.runtime.store.row(run_id)
+    if row is None or row.status != "suspended":
+        return {"cancelled": False}
+    await found.agent.cancel(run_id, resource=asked.body.get("resource"))
+    return {"cancelled": True}
+
+
+async def _fork(asked: Asked) -> Any:
+    run_id, body = asked.path["run_id"], asked.body
+    found = await found_run(asked.app, run_id)
+    if found.agent is not None:
+        raise RequestRefused(
+            "an agent's run cannot be forked", status=409, reason="not-kept", hint="replay it: POST .../replay"
+        )
+    outputs = dict(body.get("outputs", {}))
+    if "input" in body:
+        outputs[found.before(body.get("step", ""))] = body["input"]
+    try:
+        run = await found.runtime.forked(
+            run_id,
+            body.get("step"),
+            outputs=outputs,
+            new_run_id=new_id(),
+            workflow=found.workflow,
+            request_context=RequestContext(body.get("request_context", {})),
+        )
+    except RunNotFound:
+        raise RequestRefused(
+            f"run {run_id} is not kept, so that it cannot begin in its middle",
+            status=409,
+            reason="not-kept",
+            hint="App(runtime=Runtime(SQLiteJournal(...))) keeps runs",
+        ) from None
+    call = RunCall(asked.app.service, run, run.state.init_data, "")
+    call.alone = True
+    return {"run_id": run.id}
+
+
+async def _delete(asked: Asked) -> Any:
+    run_id = asked.path["run_id"]
+    found = await found_run(asked.app, run_id)
+    if run_id in asked.app.service.named:
+        raise RequestRefused(f"run {run_id} goes on", status=409, reason="goes-on", hint="cancel it first")
+    deleted = await found.runtime.delete(run_id)
+    return {"deleted": asked.app.runs.forget(run_id) or deleted}
