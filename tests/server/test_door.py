@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 from tests.server.live import live
 
@@ -59,21 +58,6 @@ def test_options_that_cannot_be() -> None:
         app(token=" ")
     with pytest.raises(DefinitionError, match="calls=0"):
         app(limits=Limits(calls=0))
-
-
-async def test_no_websocket() -> None:
-    """There is no websocket to connect to: the handshake is refused."""
-    async with live(app()) as server:
-        upgrade = {
-            "Connection": "Upgrade",
-            "Upgrade": "websocket",
-            "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-            "Origin": "https://evil.example",
-        }
-        answer = await server.client.get("/api/info", headers=upgrade)
-    assert answer.status_code in (403, 404, 426)
-    assert isinstance(answer, httpx.Response)
 
 
 async def test_a_long_body_is_refused() -> None:

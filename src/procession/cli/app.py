@@ -12,6 +12,7 @@ from procession.cli.commands.agent import chat, explain
 from procession.cli.commands.db import db
 from procession.cli.commands.graph import check, graph
 from procession.cli.commands.run import run
+from procession.cli.commands.serve import serve
 
 __all__ = ["run_app"]
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, chat, graph, explain, check):
+for command in (run, serve, chat, graph, explain, check):
     app.command()(command)
 app.add_typer(db, name="db")
 

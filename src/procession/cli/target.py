@@ -12,7 +12,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +28,7 @@ from procession.workflows.workflow import Workflow, create_workflow
 if TYPE_CHECKING:
     from procession.agents.agent import Agent
 
-__all__ = ["USUAL_NAMES", "Target", "agent_of", "load_target", "workflow_of"]
+__all__ = ["USUAL_NAMES", "Target", "agent_of", "called", "load_target", "workflow_of"]
 
 _OURS = f"{Path(procession.__file__).parent}{os.sep}"
 USUAL_NAMES = ("pipeline", "workflow", "agent")
@@ -60,9 +60,9 @@ class Target(Value, kw_only=True):
         return {str(key): str(value) for key, value in given.items()}
 
 
-def load_target(text: str) -> Target:
+def load_target(text: str, *, usual: Sequence[str] = USUAL_NAMES) -> Target:
     """
-    Load the file or module that *text* names and return what it names in there.
+    Load the file or module that *text* names and return what it names in there, or what has a *usual* name.
 
     Raises ``TargetError`` where there is no such file, module or name, or where it cannot be imported, and
     ``WorkflowDefinitionError`` where importing it commits a workflow that cannot work.
@@ -74,14 +74,14 @@ def load_target(text: str) -> Target:
             return Target(text=text, name=name, thing=getattr(module, name), module=module)
         except AttributeError:
             raise _missing(text, name, module) from None
-    for usual in USUAL_NAMES:
-        if hasattr(module, usual):
-            return Target(text=text, name=usual, thing=getattr(module, usual), module=module)
+    for each in usual:
+        if hasattr(module, each):
+            return Target(text=text, name=each, thing=getattr(module, each), module=module)
     found = {key: value for key, value in _candidates(module).items() if _is_workflow(value)}
     if len(found) == 1:
         ((key, value),) = found.items()
         return Target(text=text, name=key, thing=value, module=module)
-    names = " or ".join(repr(usual) for usual in USUAL_NAMES)
+    names = " or ".join(map(repr, usual))
     named = list(found or _candidates(module))[:8]
     hint = f"there are {', '.join(named)}: say which, {text}:{named[-1]}" if named else f"call it {names}"
     raise TargetError(f"{text} has nothing called {names}", hint=hint)
@@ -97,7 +97,7 @@ def workflow_of(target: Target, model: LanguageModel | None = None, *, inside: b
     """
     thing = target.thing
     if inspect.isroutine(thing):
-        thing = _called(target, thing, model)
+        thing = called(target, thing, model)
     elif model is not None:
         raise TargetError(
             f"{target.text} is made already and cannot be given a model",
@@ -129,7 +129,7 @@ def agent_of(target: Target, model: LanguageModel | None = None) -> Agent:
 
     thing = target.thing
     if inspect.isroutine(thing):
-        thing = _called(target, thing, model)
+        thing = called(target, thing, model)
     if not isinstance(thing, Agent):
         raise TargetError(
             f"{target.text}: {target.name!r} is {type(thing).__name__!r}, no agent",
@@ -148,7 +148,12 @@ def agent_in(target: Target) -> Agent | None:
         return None
 
 
-def _called(target: Target, function: Any, model: LanguageModel | None) -> Any:
+def called(target: Target, function: Any, model: LanguageModel | None) -> Any:
+    """
+    Return what a *function* of the target makes, with ``model=`` where one is given.
+
+    Raises ``TargetError`` where it needs anything else.
+    """
     parameters = inspect.signature(function).parameters.values()
     takes_model = any(each.name == "model" or each.kind is each.VAR_KEYWORD for each in parameters)
     needed = [each.name for each in parameters if each.default is each.empty and each.kind < each.VAR_POSITIONAL]

@@ -4,9 +4,14 @@ Whose request it is, for what is kept from one request to the next (D35).
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 from procession.steps.scope import RequestScope
 
-__all__ = ["tenant_of"]
+__all__ = ["SERVED", "tenant_of"]
+
+SERVED: ContextVar[bool] = ContextVar("served", default=False)
+"""Whether the request came from outside, by a server: nothing is shared between such requests without a scope."""
 
 
 def tenant_of(scope: RequestScope | None) -> str | None:

@@ -17,20 +17,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from procession.errors import RequestRefused
 from procession.ids import new_id
-from procession.server import agents, calls, health, openapi, studio, threads
+from procession.processors.tenant import SERVED
+from procession.server import agents, calls, health, openapi, studio, workflows
 from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
 from procession.server.going import GRACE, gone
 from procession.server.guard import CHANGES
 from procession.server.openai import chat
 from procession.server.openai.refused import chat_error, chat_headers
+from procession.server.refusals import check_served
 
 if TYPE_CHECKING:
     from procession.server.served import Served
 
 __all__ = ["Door", "build", "endpoints"]
 
-_MODULES: Final = (health, agents, calls, threads, chat, studio)
+_MODULES: Final = (health, agents, calls, workflows, chat, studio)
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
 _GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _HEADERS: Final = (
@@ -56,7 +58,10 @@ def endpoints(app: Served) -> list[Endpoint | BaseRoute]:
 def build(app: Served) -> Door:
     """
     Return *app* as an ASGI application.
+
+    Raises ``DefinitionError`` for what cannot be served.
     """
+    check_served(app)
     every = endpoints(app)
     declared = [each for each in every if isinstance(each, Endpoint)]
     every.append(openapi.described(declared, token_needed=app.guard.needs_token))
@@ -78,6 +83,7 @@ class _Behind:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app, endpoint = self._app, self._endpoint
+        SERVED.set(True)
         app.guard.authorize(scope["procession.headers"], open=endpoint.open)
         if endpoint.is_change:
             app.guard.refuse_read_only()
@@ -116,6 +122,7 @@ class _Guarded(BaseRoute):
         return self._route.url_path_for(name, **path_params)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        SERVED.set(True)
         self._app.guard.authorize(scope["procession.headers"])
         await self._route.handle(scope, receive, send)
 

@@ -123,7 +123,7 @@ async def _body(app: Served, endpoint: Endpoint, request: Request) -> Any:
     except TimeoutError:
         raise RequestRefused("the body did not come", status=408, reason="body-timeout") from None
     try:
-        value = json.loads(raw)
+        value = json.loads(raw or b"{}")
     except (ValueError, RecursionError):
         raise RequestRefused(
             "the body is no JSON", status=400, reason="not-json", hint="send a JSON object, in UTF-8"

@@ -48,6 +48,25 @@ class Guard:
         """
         return self._token is not None
 
+    def changed(
+        self,
+        *,
+        token: str | None = None,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+        read_only: bool | None = None,
+    ) -> Guard:
+        """
+        Return a guard that differs in what is given: hosts and origins are added.
+        """
+        return Guard(
+            token=token if token is not None else self._token.decode() if self._token is not None else None,
+            hosts={*self.hosts, *hosts},
+            origins={*self.origins, *origins},
+            read_only=self.read_only if read_only is None else read_only,
+            trusted=self.trusted,
+        )
+
     def admit(self, scope: Mapping[str, Any], headers: Headers) -> None:
         """
         Check where a request comes from: its host, its origin, and the address that it came in by.

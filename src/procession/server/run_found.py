@@ -38,7 +38,9 @@ class FoundRun(Value, kw_only=True):
         if self.workflow is not None:
             spec = graph_spec(self.workflow)
             ids = {node.path: node.id for node in spec.nodes}
-            paths = {node.id: node.path for node in spec.nodes if node.kind not in ("start", "fork", "join", "decision")}
+            paths = {
+                node.id: node.path for node in spec.nodes if node.kind not in ("start", "fork", "join", "decision")
+            }
             sources = [edge.source for edge in spec.edges if edge.target == ids.get(step) and edge.kind != "back"]
             if len(sources) == 1 and sources[0] in paths:
                 return paths[sources[0]]

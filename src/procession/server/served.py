@@ -69,6 +69,24 @@ class Served:
         for each in (self.runtime, *(agent.runtime for agent in self.agents.values())):
             self.runs.watch(each)
 
+    def configure(
+        self,
+        *,
+        token: str | None = None,
+        read_only: bool | None = None,
+        studio: bool | None = None,
+        show_values: bool = False,
+        hosts: Collection[str] = (),
+        origins: Collection[str] = (),
+    ) -> None:
+        """
+        Change how the app is served, before it is: what a command line says of one that is made already.
+        """
+        self.guard = self.guard.changed(token=token, hosts=hosts, origins=origins, read_only=read_only)
+        self.studio = self.studio if studio is None else studio
+        if show_values:
+            self.redact = self.runs.redact = None
+
 
 def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
     registry = Registry()

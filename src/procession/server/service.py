@@ -12,6 +12,7 @@ from functools import partial
 import anyio
 
 from procession.errors import RequestRefused
+from procession.processors.tenant import SERVED
 from procession.runtime.runtime import Runtime
 from procession.server.going import Going
 from procession.server.limits import Limits
@@ -78,7 +79,9 @@ class Service:
         going = Going()
         if run_id is not None:
             self.named[run_id] = going
-        self._detached[going] = OwnTask(partial(self._do, going, work, run_id), Context())
+        context = Context()
+        context.run(SERVED.set, True)
+        self._detached[going] = OwnTask(partial(self._do, going, work, run_id), context)
         return going
 
     async def _do(self, going: Going, work: Callable[[Going], Awaitable[None]], run_id: str | None) -> None:

@@ -37,7 +37,7 @@ from procession.processors.contexts import LLMRequestContext, LLMResponseContext
 from procession.processors.log import log_once
 from procession.processors.options import some_of
 from procession.processors.processor import Processor, RequestChange
-from procession.processors.tenant import tenant_of
+from procession.processors.tenant import SERVED, tenant_of
 from procession.steps.request_context import RequestContext
 from procession.storage.cache import CacheStore
 from procession.storage.memory import InMemoryCacheStore
@@ -261,8 +261,12 @@ class ResponseCache(Processor):
         Return the key, or ``None`` where there is none, so that nothing is read or kept; and the prompt, where it is in it.
         """
         own: Any = self.key if overrides.key is UNCHANGED else overrides.key
+        scope: Scope = self.scope if overrides.scope is UNCHANGED else overrides.scope
+        if scope is None and SERVED.get():
+            log_once(self.id, "shares answers with everybody (scope=None) and is served: it is not asked")
+            return None, None
         try:
-            parts = self._parts(ctx, self.scope if overrides.scope is UNCHANGED else overrides.scope)
+            parts = self._parts(ctx, scope)
             said: Any = own(parts) if callable(own) else own
             if callable(own):
                 if hasattr(said, "__await__"):

@@ -1,0 +1,167 @@
+"""
+``procession serve``: an app, an agent or a workflow over HTTP, with the Studio.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from procession.agents.agent import Agent
+from procession.cli.target import USUAL_NAMES, Target, called, load_target, workflow_of
+from procession.errors import DefinitionError, InputError, TargetError
+from procession.messages.value import Value
+from procession.server.app import App
+
+__all__ = ["ServeJob", "app_of", "run_server"]
+
+
+class ServeJob(Value, kw_only=True):
+    """
+    What is asked of one ``procession serve``.
+    """
+
+    target: str
+    host: str = "127.0.0.1"
+    port: int = 8000
+    reload: bool = False
+    token_env: str | None = None
+    read_only: bool = False
+    studio: bool = True
+    show_values: bool = False
+    hosts: Sequence[str] = ()
+    origins: Sequence[str] = ()
+
+
+def run_server(job: ServeJob) -> int:
+    """
+    Serve until a signal ends it, and return the exit status: 0 after SIGTERM, 130 after an interrupt.
+
+    Raises ``TargetError`` for a target that cannot be served, and ``DefinitionError`` where it would be open to other
+    machines without a token.
+    """
+    _check_installed()
+    if job.reload:
+        from procession.server.reloading import reload
+
+        fields = {name: getattr(job, name) for name in ServeJob.__fields__}
+        _free(job)
+        ended_by = reload(partial(_child, fields), host=job.host, port=job.port, folders=[Path.cwd()])
+    else:
+        ended_by = _serve(job, app_of(job), None)
+    return 130 if ended_by == signal.SIGINT else 0 if ended_by is not None else 1
+
+
+def app_of(job: ServeJob) -> App:
+    """
+    Return the app that the target is or makes, or one round the agent or workflow that it is, set up as *job* says.
+    """
+    target = load_target(job.target, usual=("app", *USUAL_NAMES))
+    thing = called(target, target.thing, None) if inspect.isroutine(target.thing) else target.thing
+    if isinstance(thing, App):
+        app = thing
+    elif isinstance(thing, Agent):
+        app = App(agents=[thing])
+    else:
+        app = App(
+            workflows=[workflow_of(Target(text=target.text, name=target.name, thing=thing, module=target.module))]
+        )
+    app.configure(
+        token=_token(job),
+        read_only=True if job.read_only else None,
+        studio=None if job.studio else False,
+        show_values=job.show_values,
+        hosts=job.hosts,
+        origins=job.origins,
+    )
+    return app
+
+
+def _child(fields: dict[str, Any], sockets: list[socket.socket] | None = None) -> None:
+    """
+    Serve in a process of its own; what cannot be loaded is said, and the next change tried.
+    """
+    from procession.cli.command import plain_errors
+
+    job = ServeJob(**fields)
+    with plain_errors():
+        _serve(job, app_of(job), sockets, drain=1.0)
+
+
+def _serve(job: ServeJob, app: App, sockets: list[socket.socket] | None, drain: float | None = None) -> int | None:
+    from procession.server.serving import serve
+
+    if sockets is None:
+        _free(job)
+    return serve(
+        app, host=job.host, port=job.port, sockets=sockets, drain=drain, started=lambda url: typer.echo(_said(app, url))
+    )
+
+
+def _said(app: App, url: str) -> str:
+    """
+    Return what is said at the start.
+    """
+    from procession.server.studio import is_built
+
+    lines = [f"serving {', '.join([*app.agents, *app.workflows]) or 'nothing'} at {url}"]
+    if app.studio:
+        lines.append(f"  Studio   {url}/studio/" + ("" if is_built() else "   (not built: make studio)"))
+    lines.append(f"  API      {url}/openapi.json")
+    if app.agents:
+        lines.append(f"  OpenAI   {url}/v1")
+    notes = [
+        *(["a token is needed"] if app.guard.needs_token else []),
+        *(["read-only"] if app.guard.read_only else []),
+        *(["values of runs are shown as they are"] if app.redact is None else []),
+    ]
+    if notes:
+        lines.append(f"  ({'; '.join(notes)})")
+    return "\n".join(lines)
+
+
+def _token(job: ServeJob) -> str | None:
+    """
+    Return the token that the environment has under the name that was given.
+
+    Raises ``InputError`` where it has none: a server that was to be guarded is not begun without.
+    """
+    if job.token_env is None:
+        return None
+    token = os.environ.get(job.token_env, "")
+    if not token.strip():
+        raise InputError(
+            f"the variable {job.token_env} has no token", hint=f"export {job.token_env}=a-long-random-text"
+        )
+    return token
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise DefinitionError(f"{name} is not installed", hint="pip install 'procession[server]'")
+
+
+def _free(job: ServeJob) -> None:
+    """
+    Raise ``TargetError`` where nothing can listen at the address.
+    """
+    family = socket.AF_INET6 if ":" in job.host else socket.AF_INET
+    try:
+        with socket.socket(family) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((job.host, job.port))
+    except OSError as error:
+        raise TargetError(
+            f"cannot listen at {job.host}:{job.port}: {os.strerror(error.errno or 0)}", hint="--port takes another one"
+        ) from None
