@@ -110,11 +110,11 @@ def _said(app: App, url: str) -> str:
     """
     Return what is said at the start.
     """
-    from procession.server.studio import is_built
+    from procession.server.studio import STATIC
 
     lines = [f"serving {', '.join([*app.agents, *app.workflows]) or 'nothing'} at {url}"]
     if app.studio:
-        lines.append(f"  Studio   {url}/studio/" + ("" if is_built() else "   (not built: make studio)"))
+        lines.append(f"  Studio   {url}/studio/" + ("" if (STATIC / "index.html").is_file() else "   (not built: make studio)"))
     lines.append(f"  API      {url}/openapi.json")
     if app.agents:
         lines.append(f"  OpenAI   {url}/v1")

@@ -18,7 +18,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from procession.errors import RequestRefused
 from procession.ids import new_id
 from procession.processors.tenant import SERVED
-from procession.server import agents, calls, health, openapi, studio, workflows
+from procession.server import (
+    agents,
+    calls,
+    health,
+    openapi,
+    run_changes,
+    run_replay,
+    run_routes,
+    studio,
+    workflow_runs,
+    workflows,
+)
 from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
 from procession.server.going import GRACE, gone
@@ -32,7 +43,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Door", "build", "endpoints"]
 
-_MODULES: Final = (health, agents, calls, workflows, chat, studio)
+_MODULES: Final = (
+    health,
+    agents,
+    calls,
+    workflows,
+    workflow_runs,
+    run_routes,
+    run_changes,
+    run_replay,
+    chat,
+    studio,
+)
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""
 _GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _HEADERS: Final = (

@@ -18,8 +18,9 @@ from procession.messages.chunks import ErrorChunk
 from procession.server.agents import agent_named, agents_example
 from procession.server.endpoint import Asked, Endpoint
 from procession.server.errors import error_body
+from procession.server.run_calls import taken
 from procession.server.served import Served
-from procession.server.shared_calls import SharedCalls, fingerprint
+from procession.server.shared_calls import fingerprint
 from procession.server.sse import EventStream, Say, event
 from procession.server.values import chunk_data, result_data
 from procession.steps.abort import AbortSignal
@@ -80,68 +81,62 @@ def routes(app: Served) -> list[Endpoint]:
     """
     Return the routes that ask an agent.
     """
-    calls = _Calls(SharedCalls(app.service, app.limits.remembered))
     example = agents_example(app, {"messages": "Hello"})
     return [
         Endpoint(
-            method="POST", path="/api/agents/{agent_id}/generate", handle=calls.generate,
+            method="POST", path="/api/agents/{agent_id}/generate", handle=_generate,
             summary="Ask an agent, and wait for the whole result.", body=CallBody, answer=ResultData,
             example=example, calls=True,
         ),
         Endpoint(
-            method="POST", path="/api/agents/{agent_id}/stream", handle=calls.stream,
+            method="POST", path="/api/agents/{agent_id}/stream", handle=_stream,
             summary="Ask an agent; each chunk is an event, the last event is `result`.", body=CallBody,
             media="text/event-stream", example=example, calls=True,
         ),
     ]  # fmt: skip
 
 
-class _Calls:
+async def _generate(asked: Asked) -> Any:
+    agent, options = agent_named(asked), _options(asked)
+    if "run_id" in options:
+        async with _joined(asked, agent, options) as stream:
+            return result_data(await stream.result(), asked.request_id)
+    run_id = new_id()
+    with asked.app.service.called(run_id, asked.going):
+        result = await agent.generate(**options, run_id=run_id, abort_signal=asked.going.signal)
+    return result_data(result, asked.request_id)
+
+
+async def _stream(asked: Asked) -> Any:
+    agent, options = agent_named(asked), _options(asked)
+
+    async def produce(say: Say) -> None:
+        if "run_id" in options:
+            async with _joined(asked, agent, options) as stream:
+                await say_stream(say, stream, asked.request_id)
+            return
+        run_id = new_id()
+        opened = agent.stream(**options, run_id=run_id, abort_signal=asked.going.signal, replay=False)
+        with asked.app.service.called(run_id, asked.going):
+            async with opened as stream:
+                await say_stream(say, stream, asked.request_id)
+
+    return EventStream(produce, asked)
+
+
+def _joined(asked: Asked, agent: Agent, options: Json) -> AbstractAsyncContextManager[AgentStream[Any]]:
     """
-    The two ways to ask, and the calls that others may join.
+    Return the call of that ``run_id``, begun where there is none.
+
+    Raises ``RequestRefused`` where something else was asked by that id, here or before this server was.
     """
-
-    def __init__(self, shared: SharedCalls) -> None:
-        self._shared = shared
-
-    async def generate(self, asked: Asked) -> Any:
-        """
-        Answer with the whole result.
-        """
-        agent, options = agent_named(asked), _options(asked)
-        if "run_id" not in options:
-            options["run_id"] = run_id = new_id()
-            with asked.app.service.called(run_id, asked.going):
-                result = await agent.generate(**options, abort_signal=asked.going.signal)
-        else:
-            async with self._joined(asked, agent, options) as stream:
-                result = await stream.result()
-        return result_data(result, asked.request_id)
-
-    async def stream(self, asked: Asked) -> Any:
-        """
-        Answer with the chunks as they come, and the result.
-        """
-        agent, options = agent_named(asked), _options(asked)
-
-        async def produce(say: Say) -> None:
-            if "run_id" in options:
-                async with self._joined(asked, agent, options) as stream:
-                    await say_stream(say, stream, asked.request_id)
-                return
-            run_id = new_id()
-            opened = agent.stream(**options, run_id=run_id, abort_signal=asked.going.signal, replay=False)
-            with asked.app.service.called(run_id, asked.going):
-                async with opened as stream:
-                    await say_stream(say, stream, asked.request_id)
-
-        return EventStream(produce, asked)
-
-    def _joined(self, asked: Asked, agent: Agent, options: Json) -> AbstractAsyncContextManager[AgentStream[Any]]:
-        def begin(signal: AbortSignal) -> AgentStream[Any]:
-            return agent.stream(**options, abort_signal=signal)
-
-        return self._shared.join(agent.id, options["run_id"], fingerprint(asked.body), begin).joined()
+    app, run_id, same = asked.app, options["run_id"], fingerprint(asked.body)
+    call = app.calls.get(agent.id, run_id, same)
+    if call is None:
+        if app.runs.get(run_id) is not None:
+            raise taken(run_id)
+        call = app.calls.begin(agent.id, run_id, same, lambda signal: agent.stream(**options, abort_signal=signal))
+    return call.joined()
 
 
 async def say_stream(say: Say, stream: AgentStream[Any], request_id: str) -> None:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.supervisors import ChangeReload
+from uvicorn.supervisors.statreload import StatReload
 
 __all__ = ["reload"]
 
@@ -41,7 +41,7 @@ def reload(child: Callable[..., None], *, host: str, port: int, folders: Sequenc
     return supervisor.ended_by
 
 
-class _Supervisor(ChangeReload):
+class _Supervisor(StatReload):
     ended_by: int | None = None
 
     def signal_handler(self, sig: int, frame: FrameType | None) -> Any:

@@ -169,6 +169,9 @@ async def _cancel(asked: Asked) -> Any:
         return {"cancelled": True}
     found = await found_run(asked.app, run_id)
     if found.agent is None:
+        seen = asked.app.runs.get(run_id)
+        if seen is not None and seen.ended and seen.status != "suspended":
+            return {"cancelled": False}
         return {"cancelled": await found.runtime.cancel(run_id)}
     row = await found.runtime.store.row(run_id)
     if row is None or row.status != "suspended":
@@ -203,6 +206,9 @@ async def _fork(asked: Asked) -> Any:
             reason="not-kept",
             hint="App(runtime=Runtime(SQLiteJournal(...))) keeps runs",
         ) from None
+    fork = asked.app.runs.get(run.id)
+    if fork is not None:
+        fork.parent_run_id, fork.forked_at = run_id, body.get("step")
     call = RunCall(asked.app.service, run, run.state.init_data, "")
     call.alone = True
     return {"run_id": run.id}

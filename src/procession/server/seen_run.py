@@ -48,6 +48,8 @@ class SeenRun:
         self.graph_hash = ""
         self.given: Any = None
         """What it was begun with, the object itself: of an agent's run ``{"messages", "options"}``."""
+        self.asked: Mapping[str, Any] | None = None
+        """What it was begun with over HTTP, if it was."""
         self.input: Any = None
         self.output: Any = None
         self.error: Any = None

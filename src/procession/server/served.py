@@ -9,13 +9,16 @@ from typing import Any, Literal
 
 from procession.agents.agent import Agent
 from procession.errors import DefinitionError
+from procession.messages.shapes import is_form
 from procession.runtime.registry import Registry
 from procession.runtime.runtime import Runtime
 from procession.server.guard import Guard
 from procession.server.limits import Limits
 from procession.server.redaction import DEFAULT, Redactor
+from procession.server.run_calls import RunCalls
 from procession.server.runs import Runs
 from procession.server.service import Service
+from procession.server.shared_calls import SharedCalls
 from procession.workflows.workflow import Workflow
 
 __all__ = ["Served"]
@@ -64,6 +67,10 @@ class Served:
         """Who may ask."""
         self.service = Service(self.limits, [self.runtime, *(agent.runtime for agent in self.agents.values())])
         """What goes on while the app is served."""
+        self.calls = SharedCalls(self.service, self.limits.remembered)
+        """The calls of agents that were given an id."""
+        self.run_calls = RunCalls(self.service, self.limits.remembered)
+        """The runs of workflows that were begun over HTTP."""
         self.runs = Runs(redact=self.redact)
         """The runs of all runtimes, as they are shown."""
         for each in (self.runtime, *(agent.runtime for agent in self.agents.values())):
@@ -90,7 +97,7 @@ class Served:
 
 def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
     registry = Registry()
-    every: Any = things.values() if isinstance(things, Mapping) else things
+    every: list[Any] = list(things.values()) if is_form(things) else list(things)
     for thing in every:
         if not isinstance(thing, kind):
             raise DefinitionError(f"an App is given {thing!r}", hint=f"give it {kind.__name__} objects")

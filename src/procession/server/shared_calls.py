@@ -95,19 +95,27 @@ class SharedCalls:
         self._remembered = remembered
         self._calls: dict[tuple[str, str], SharedCall] = {}
 
-    def join(self, owner: str, run_id: str, same: str, begin: Callable[[AbortSignal], AgentStream[Any]]) -> SharedCall:
+    def get(self, owner: str, run_id: str, same: str) -> SharedCall | None:
         """
-        Return the call of that id, begun where there is none.
+        Return the call of that id, if it was begun here.
 
-        Raises ``RequestRefused`` where another one was asked by that id.
+        Raises ``RequestRefused`` where something else was asked by that id.
         """
-        key = (owner, run_id)
-        call = self._calls.get(key)
-        if call is None:
-            call = self._calls[key] = SharedCall(self._service, run_id, begin, same)
-            self._forget()
-        elif call.same != same:
+        call = self._calls.get((owner, run_id))
+        if call is not None and call.same != same:
             raise taken(run_id)
+        return call
+
+    def begin(
+        self, owner: str, run_id: str, same: str, stream: Callable[[AbortSignal], AgentStream[Any]]
+    ) -> SharedCall:
+        """
+        Begin a call.
+
+        Raises ``RequestRefused`` where too much goes on, and while the server drains.
+        """
+        call = self._calls[owner, run_id] = SharedCall(self._service, run_id, stream, same)
+        self._forget()
         return call
 
     def _forget(self) -> None:

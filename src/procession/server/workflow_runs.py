@@ -14,14 +14,14 @@ from procession.ids import new_id
 from procession.server.catalog import Listed, listed_named
 from procession.server.endpoint import Asked, Endpoint, json_bytes
 from procession.server.hook_input import HookBody, hook_call
-from procession.server.run_calls import RunCall, RunCalls, taken
+from procession.server.run_calls import RunCall, taken
 from procession.server.served import Served
 from procession.server.shared_calls import fingerprint
 from procession.server.workflows import workflows_example
 from procession.steps.request_context import RequestContext
 from procession.steps.schema import schema_of
 
-__all__ = ["RunBody", "StartedRun", "routes"]
+__all__ = ["RunBody", "StartedRun", "begun_run", "routes"]
 
 
 class RunBody(HookBody, total=False):
@@ -53,10 +53,9 @@ def routes(app: Served) -> list[Endpoint]:
     """
     Return the route that begins a run.
     """
-    starter = _Starter(RunCalls(app.service, app.limits.remembered))
     return [
         Endpoint(
-            method="POST", path="/api/workflows/{workflow_id}/runs", handle=starter.start,
+            method="POST", path="/api/workflows/{workflow_id}/runs", handle=_start,
             summary="Begin a run: 202 and its id, or with `wait` the run as it ended.", body=RunBody,
             answer=StartedRun, status=202, calls=True,
             example=workflows_example(app, {"hook": "process_input", "messages": "Hello"}, kind="processors"),
@@ -64,58 +63,53 @@ def routes(app: Served) -> list[Endpoint]:
     ]  # fmt: skip
 
 
-class _Starter:
-    """
-    Begins runs, each id once.
-    """
-
-    def __init__(self, calls: RunCalls) -> None:
-        self._calls = calls
-
-    async def start(self, asked: Asked) -> Any:
-        """
-        Begin a run.
-        """
-        listed = listed_named(asked)
-        if listed.kind == "loop":
-            raise RequestRefused(
-                f"{listed.id!r} is the loop of an agent",
-                status=400,
-                reason="agent-loop",
-                hint=f"POST /api/agents/{listed.agent}/generate",
-            )
-        body: dict[str, Any] = dict(asked.body)
-        wait, run_id = body.pop("wait", False), body.pop("run_id", None) or new_id()
-        call = await self._begun(asked, listed, run_id, body)
-        if call is not None and not wait:
-            call.alone = True
-        if not wait:
-            return {"run_id": run_id}
+async def _start(asked: Asked) -> Any:
+    listed = listed_named(asked)
+    if listed.kind == "loop":
+        raise RequestRefused(
+            f"{listed.id!r} is the loop of an agent",
+            status=400,
+            reason="agent-loop",
+            hint=f"POST /api/agents/{listed.agent}/generate",
+        )
+    body: dict[str, Any] = dict(asked.body)
+    wait, run_id = body.pop("wait", False), body.pop("run_id", None) or new_id()
+    call = await begun_run(asked.app, listed, run_id, body)
+    if not wait:
         if call is not None:
-            await call.wait()
-        return Response(json_bytes(await asked.app.runs.summary(run_id)), 200, media_type="application/json")
+            call.alone = True
+        return {"run_id": run_id}
+    if call is not None:
+        await call.wait()
+    return Response(json_bytes(await asked.app.runs.summary(run_id)), 200, media_type="application/json")
 
-    async def _begun(self, asked: Asked, listed: Listed, run_id: str, body: dict[str, Any]) -> RunCall | None:
-        """
-        Return the run of that id, begun where there is none; ``None`` where it was begun before this server was.
-        """
-        same = fingerprint(listed.id, body)
-        known = self._calls.get(run_id, same)
-        if known is None and await _is_kept(asked.app, listed, run_id, body):
-            return None
-        known = self._calls.get(run_id, same)  # once more: somebody may have been faster
-        if known is None:
-            definition, value = _given(listed, body)
-            run = asked.app.runtime.create_run(
-                definition,
-                run_id=run_id,
-                resource_id=body.get("resource"),
-                state=body.get("state"),
-                request_context=RequestContext(body.get("request_context", {})),
-            )
-            known = self._calls.begin(run, value, same)
-        await known.begun()
-        return known
+
+async def begun_run(app: Served, listed: Listed, run_id: str, body: dict[str, Any]) -> RunCall | None:
+    """
+    Return the run of that id, begun where there is none; ``None`` where it was begun before this server was.
+
+    Raises ``RequestRefused`` where something else was asked by that id, ``SchemaError`` for what does not fit.
+    """
+    calls, same = app.run_calls, fingerprint(listed.id, body)
+    known = calls.get(run_id, same)
+    if known is None and await _is_kept(app, listed, run_id, body):
+        return None
+    known = calls.get(run_id, same)  # once more: somebody may have been faster
+    if known is None:
+        definition, value = _given(listed, body)
+        run = app.runtime.create_run(
+            definition,
+            run_id=run_id,
+            resource_id=body.get("resource"),
+            state=body.get("state"),
+            request_context=RequestContext(body.get("request_context", {})),
+        )
+        seen = app.runs.get(run_id)
+        if seen is not None:
+            seen.asked = body
+        known = calls.begin(run, value, same)
+    await known.begun()
+    return known
 
 
 async def _is_kept(app: Served, listed: Listed, run_id: str, body: dict[str, Any]) -> bool:
