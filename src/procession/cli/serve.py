@@ -114,7 +114,9 @@ def _said(app: App, url: str) -> str:
 
     lines = [f"serving {', '.join([*app.agents, *app.workflows]) or 'nothing'} at {url}"]
     if app.studio:
-        lines.append(f"  Studio   {url}/studio/" + ("" if (STATIC / "index.html").is_file() else "   (not built: make studio)"))
+        lines.append(
+            f"  Studio   {url}/studio/" + ("" if (STATIC / "index.html").is_file() else "   (not built: make studio)")
+        )
     lines.append(f"  API      {url}/openapi.json")
     if app.agents:
         lines.append(f"  OpenAI   {url}/v1")
