@@ -27,6 +27,7 @@ from procession.server import (
     run_replay,
     run_routes,
     studio,
+    threads,
     workflow_runs,
     workflows,
 )
@@ -52,6 +53,7 @@ _MODULES: Final = (
     run_routes,
     run_changes,
     run_replay,
+    threads,
     chat,
     studio,
 )
