@@ -5,6 +5,7 @@ guard is given each part, holding something that it looks for, by the hook that 
 what became of it.
 """
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "coverage.md"
 BEGIN, END = "<!-- table: python -m tests.coverage_table --write -->\n", "<!-- end of the table -->\n"
 PROMPT = "You are the oracle of Delphi and you never name the harbour where the ships are waiting."
 
+HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where a name may be broken in a narrow column
 LOOKED, NOTED, NOT = "yes", "noted", "–"
 
 
@@ -193,7 +195,7 @@ def _joined(chunks: Sequence[Chunk]) -> str:
 
 async def table() -> str:
     """Measure, and return the table as Markdown."""
-    heads = [f"[`{kind.name}`](builtins/{kind.page}.md)" for kind in KINDS]
+    heads = [f"[{HUMP.sub('&#8203;', kind.name)}](builtins/{kind.page}.md)" for kind in KINDS]
     lines = [f"| | {' | '.join(heads)} |", "|---|" + ":-:|" * len(KINDS)]
     for place in PLACES:
         lines.append(f"| {place[0]} | {' | '.join([await cell(kind, place) for kind in KINDS])} |")

@@ -53,6 +53,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages beside docs/, and the text of each file that a page links."""
     for name, page in BESIDE.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text("utf-8")))
+    files.append(File.generated(config, "site.css", content=(ROOT / "docs/.site/site.css").read_text("utf-8")))
     linked: set[str] = set()
     for each in list(files.documentation_pages()):
         for match in LINK.finditer(prose(each.content_string)):
