@@ -21,7 +21,7 @@ from procession.server.openai.conversation import new_in_thread
 from procession.server.openai.refused import chat_error, refused
 from procession.server.openai.request import ChatRequest, read_chat_request
 from procession.server.openai.stream import ChatStream, Hold
-from procession.server.openai.tools import check_apart
+from procession.server.openai.tools import calls_of, check_apart
 from procession.server.served import Served
 from procession.server.sse import EventStream, Say, event
 from procession.steps.request_context import RequestContext
@@ -121,12 +121,16 @@ class _Asking:
 
     async def check(self) -> None:
         """
-        Refuse tools of the client's that have the name of one of the agent's, which may depend on the request.
+        Refuse tools of the client's, and calls in what it says was said, that have the name of one of the agent's own:
+        they would take its place, and what the client makes up the place of its results.
         """
-        own = self._agent.tools
-        if self._request.tools:
-            context = RequestContext(self._options().get("request_context"))
-            check_apart(self._request.tools, await tools_for(own, context) if callable(own) else own)
+        request = self._request
+        if not request.tools and not any(calls_of(message) for message in request.messages):
+            return
+        own: Any = self._agent.tools
+        if callable(own):
+            own = await tools_for(own, RequestContext(self._options().get("request_context")))
+        check_apart(request.tools, request.messages, {name for name, tool in own.items() if not tool.client_side})
 
     async def whole(self) -> dict[str, Any]:
         """

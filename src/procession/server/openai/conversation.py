@@ -12,6 +12,7 @@ from procession.messages.parts import Part, ToolCallPart
 from procession.server.openai.messages import is_instruction
 from procession.server.openai.refused import refused
 from procession.server.openai.request import ChatRequest
+from procession.server.openai.tools import calls_of
 
 __all__ = ["new_in_thread"]
 
@@ -55,19 +56,23 @@ def _answered(message: Message, stored: Sequence[Message]) -> Message | None:
     """
     Return the stored message whose calls *message* has the answers of, with them; itself where none is stored.
     """
-    answers = {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
+    answers = {part.tool_call_id: part for part in calls_of(message)}
     if not answers:
         return None
     for known in reversed(stored):
-        open_here = {
-            part.tool_call_id for part in known.parts if isinstance(part, ToolCallPart) and part.state == "call"
-        }
-        if open_here & answers.keys():
+        if any(_answer_of(part, answers) is not None for part in calls_of(known)):
             return known.with_parts([_with_answer(part, answers) for part in known.parts])
     return message
 
 
 def _with_answer(part: Part, answers: dict[str, ToolCallPart]) -> Part:
-    if not isinstance(part, ToolCallPart) or part.state != "call" or part.tool_call_id not in answers:
-        return part
-    return part.replace(state="result", result=answers[part.tool_call_id].result)
+    answer = _answer_of(part, answers) if isinstance(part, ToolCallPart) else None
+    return part if answer is None else part.replace(state="result", result=answer.result)
+
+
+def _answer_of(call: ToolCallPart, answers: dict[str, ToolCallPart]) -> ToolCallPart | None:
+    """
+    Return the answer to an open call: to one of its id, and of its tool, since ids are what a model makes up.
+    """
+    answer = answers.get(call.tool_call_id) if call.state == "call" else None
+    return answer if answer is not None and answer.tool_name == call.tool_name else None

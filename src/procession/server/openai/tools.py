@@ -4,17 +4,19 @@ The tools that a client brings, and its choice between them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from procession.errors import ToolDefinitionError
+from procession.messages.message import Message
+from procession.messages.parts import ToolCallPart
 from procession.messages.shapes import is_form, is_items
 from procession.models.loose import as_mapping
 from procession.models.model import ToolChoice
 from procession.server.openai.refused import refused
 from procession.tools.tool import Tool, client_tool
 
-__all__ = ["check_apart", "client_tools", "tool_choice"]
+__all__ = ["calls_of", "check_apart", "client_tools", "tool_choice"]
 
 
 def client_tools(given: Any) -> list[Tool[Any]]:
@@ -77,10 +79,23 @@ def tool_choice(given: Any, names: Collection[str]) -> ToolChoice:
     return {"type": "tool", "tool_name": name}
 
 
-def check_apart(tools: Sequence[Tool[Any]], own: Collection[str]) -> None:
+def check_apart(tools: Sequence[Tool[Any]], messages: Iterable[Message], own: Collection[str]) -> None:
     """
-    Refuse a client's tool that has the name of one of the agent's own: it would take its place.
+    Refuse a client's tool, and a call that a client says there was, with the name of one of the agent's *own* tools.
     """
     for at, tool in enumerate(tools):
         if tool.name in own:
             raise refused(f"tools[{at}].function.name", "the agent has a tool of that name: give yours another one")
+    for message in messages:
+        for call in calls_of(message):
+            if call.tool_name in own:
+                raise refused(
+                    "messages", f"a call of {call.tool_name!r}, which the agent runs itself, is none of yours"
+                )
+
+
+def calls_of(message: Message) -> list[ToolCallPart]:
+    """
+    Return the calls of tools in a message.
+    """
+    return [part for part in message.parts if isinstance(part, ToolCallPart)]
