@@ -4,7 +4,6 @@ import { memo, useContext, type KeyboardEvent } from "react";
 
 import { sign, tone } from "../ui/status";
 import { visible } from "../ui/visible";
-import { hookName } from "../ui/words";
 import { GraphContext } from "./GraphContext";
 import { innerOf, type PlacedFrame, type PlacedNode } from "./layout";
 import { KIND_WORDS, outline } from "./shapes";
@@ -37,7 +36,6 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
       tabIndex={focused === key ? 0 : -1}
       data-key={key}
       aria-pressed={selected === key}
-      aria-label={spoken(placed, kind, mark?.status, mark?.text, inner !== null)}
       className={[
         "gnode", `kind-${node.kind}`, open && "is-open", small && "is-small", node.placeholder && "is-empty",
         mark && `tone-${tone(mark.status)} status-${mark.status}`, selected === key && "is-selected",
@@ -80,19 +78,15 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
             ) : (
               node.hooks?.length ? <span className="gnode-status">{hooksShort(node.hooks)}</span> : null
             )}
+            {inner && <span className="sr">{open ? "Space closes it" : "Space opens what is inside"}</span>}
           </>
         )}
       </div>
+      {/* No button in a button: the keyboard has Space for it. */}
       {inner && (
-        <button
-          type="button"
-          className="gnode-open nodrag"
-          tabIndex={-1}
-          aria-label={`${open ? "Close" : "Open"} what is inside of ${node.label || node.id}`}
-          onClick={(event) => (event.stopPropagation(), toggle(key))}
-        >
+        <span className="gnode-open nodrag" aria-hidden="true" onClick={(event) => (event.stopPropagation(), toggle(key))}>
           {open ? "−" : "+"}
-        </button>
+        </span>
       )}
     </div>
   );
@@ -105,13 +99,6 @@ export const GraphFrame = memo(function GraphFrame({ data: { frame } }: NodeProp
     </div>
   );
 });
-
-function spoken({ node, open }: PlacedNode, kind: string, status?: string, text?: string, nested?: boolean): string {
-  const parts = [`${kind} ${node.label || node.id}`, status, text];
-  if (node.hooks?.length) parts.push(`hooks ${node.hooks.map(hookName).join(", ")}`);
-  if (nested) parts.push(open ? "opened, press Space to close" : "press Space to open what is inside");
-  return parts.filter(Boolean).join(", ");
-}
 
 // In the order in which they fire.
 const SHORT: Record<string, string> = {
