@@ -99,8 +99,11 @@ export interface RunSummary {
   created_at: Json;
   updated_at: Json;
   seconds: number | null;
+  /** The run that it was forked from, and the node at which. */
   parent_run_id: string | null;
   forked_at: string | null;
+  /** The run inside which it went on. */
+  outer_run_id?: string | null;
 }
 
 export interface Run extends RunSummary {
@@ -114,6 +117,7 @@ export interface Run extends RunSummary {
   graph_hash: string | null;
   last_seq: number;
   forks: string[];
+  inner_runs?: string[];
 }
 
 export interface RunEvent {

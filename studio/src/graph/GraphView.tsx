@@ -7,7 +7,7 @@ import type { Graph } from "../api/types";
 import { GraphContext } from "./GraphContext";
 import { EdgeMarkers, GraphEdgeLine, type RoutedEdge } from "./GraphEdgeLine";
 import { GraphFrame, GraphNodeBox, type BoxNode, type FrameNode } from "./GraphNodeBox";
-import { innerOf, keyOf, layOut, type Direction, type Layout, type PlacedNode } from "./layout";
+import { HEADER, innerOf, keyOf, layOut, type Direction, type Layout, type PlacedNode } from "./layout";
 import { NO_MARKS, type GraphMarks } from "./marks";
 import { nearest } from "./walk";
 import "./graph.css";
@@ -54,6 +54,19 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   const fit = useCallback(() => void flow.fitView({ padding: 0.08, maxZoom: 1.1, duration: calm ? 0 : 200 }), [flow, calm]);
 
+  const show = useCallback(
+    (node: PlacedNode) => {
+      const seen = box.current?.getBoundingClientRect();
+      if (!seen) return;
+      const { x, y, zoom } = flow.getViewport();
+      const [left, top] = [node.x * zoom + x, node.y * zoom + y];
+      const height = node.open ? HEADER : node.height;
+      if (left >= 0 && top >= 0 && left + node.width * zoom <= seen.width && top + height * zoom <= seen.height) return;
+      void flow.setCenter(node.x + node.width / 2, node.y + height / 2, { zoom, duration: 0 });
+    },
+    [flow],
+  );
+
   // What is drawn has another size: all of it is shown, or where that could not be read, its beginning.
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
@@ -68,6 +81,14 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
     });
     return () => cancelAnimationFrame(frame);
   }, [laid, flow, direction]);
+
+  // What is looked at is in sight, also when it was not chosen here.
+  useEffect(() => {
+    const node = laid.nodes.find((each) => each.key === selected);
+    if (!node) return;
+    const frame = requestAnimationFrame(() => requestAnimationFrame(() => show(node)));
+    return () => cancelAnimationFrame(frame);
+  }, [selected, laid, show]);
 
   const toggle = useCallback((key: string) => {
     setOpen((before) => {
@@ -84,12 +105,9 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
       setFocused(next.key);
       const there = [...(box.current?.querySelectorAll<HTMLElement>("[data-key]") ?? [])].find((each) => each.dataset.key === next.key);
       there?.focus({ preventScroll: true });
-      const seen = box.current?.getBoundingClientRect();
-      const place = there?.getBoundingClientRect();
-      if (seen && place && (place.left < seen.left || place.right > seen.right || place.top < seen.top || place.bottom > seen.bottom))
-        void flow.setCenter(next.x + next.width / 2, next.y + next.height / 2, { zoom: flow.getZoom(), duration: 0 });
+      show(next);
     },
-    [laid, flow],
+    [laid, show],
   );
   const control = useMemo(
     () => ({ root: graph, marks, selected, focused: tab, select, toggle, move }),

@@ -39,7 +39,7 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
           marks={marks}
           selected={place?.key ?? null}
           onSelect={select}
-          opened={places.length <= 40 ? places.filter((each) => each.nested && each.depth < 2).map((each) => each.key) : []}
+          opened={places.length <= 60 ? places.filter((each) => each.nested && each.depth < 1).map((each) => each.key) : []}
           tools={
             <label className="row-label">
               Show

@@ -2,6 +2,7 @@
 import { useState } from "react";
 
 import { path as pathOf, send } from "../api/client";
+import type { Run } from "../api/types";
 import { Head, Tag } from "../ui/parts";
 import { href } from "../ui/routes";
 import { inSlot } from "../ui/slots";
@@ -86,22 +87,32 @@ function RunHead({ live }: { live: LiveRun }) {
           {live.linkText}
         </span>
       </p>
-      {(run.parent_run_id || run.forks?.length > 0) && !live.offline && (
-        <p className="row faint">
-          {run.parent_run_id && (
-            <span>
-              {run.forked_at ? `forked at ${visible(run.forked_at)} from ` : "part of "}
-              <a href={href("/runs/:id", { id: run.parent_run_id })}>{visible(run.parent_run_id)}</a>
-            </span>
-          )}
-          {run.forks?.map((id) => (
-            <Tag key={id}>
-              fork <a href={href("/runs/:id", { id })}>{visible(id)}</a>
-            </Tag>
-          ))}
-        </p>
-      )}
+      {!live.offline && <Relatives run={run} />}
     </Head>
+  );
+}
+
+/** The runs that it came from, and those that came of it. */
+function Relatives({ run }: { run: Run }) {
+  const link = (id: string) => <a href={href("/runs/:id", { id })}>{visible(id)}</a>;
+  const many: [string, string[]][] = [["forks:", run.forks ?? []], ["runs inside of it:", run.inner_runs ?? []]];
+  if (!run.parent_run_id && !run.outer_run_id && !many.some(([, ids]) => ids.length)) return null;
+  return (
+    <p className="row faint">
+      {run.outer_run_id && <span>inside of {link(run.outer_run_id)}</span>}
+      {run.parent_run_id && (
+        <span>
+          forked{run.forked_at ? ` at ${visible(run.forked_at)}` : ""} from {link(run.parent_run_id)}
+        </span>
+      )}
+      {many.map(([word, ids]) =>
+        ids.length ? (
+          <span key={word} className="row">
+            {word} {ids.slice(0, 20).map((id) => <Tag key={id}>{link(id)}</Tag>)}
+          </span>
+        ) : null,
+      )}
+    </p>
   );
 }
 

@@ -136,9 +136,9 @@ function inWords(state: FollowState, status: string): { link: LinkState; linkTex
     case "failed":
       return { link: "failed", linkText: `no events: ${state.error.message}` };
     case "waiting": {
-      const again = `looking again in ${state.seconds} s`;
-      if (status === "suspended") return { link: "reconnecting", linkText: `waits for an answer; ${again}` };
-      return { link: "reconnecting", linkText: `connection lost; ${again} (attempt ${state.attempt})` };
+      // The server has told all until somebody answers: it is asked now and then whether somebody has.
+      if (status === "suspended") return { link: "following", linkText: "waits for an answer" };
+      return { link: "reconnecting", linkText: `connection lost; trying again in ${state.seconds} s (attempt ${state.attempt})` };
     }
   }
 }
