@@ -28,7 +28,7 @@ class RunWatch:
     Tells the observers of one run what they are not told by its log.
     """
 
-    __slots__ = ("_number", "_run", "_state")
+    __slots__ = ("_asked_at", "_number", "_run", "_state")
 
     def __init__(self, state: LoopState, run: Run[Any, Any], *, agent_id: str, resumed: bool) -> None:
         """
@@ -37,6 +37,7 @@ class RunWatch:
         self._state = state
         self._run = run
         self._number = 0
+        self._asked_at = 0.0
         messages = [*state.messages.copied("context"), *state.messages.copied("input")]
         self._tell(
             "agent.began",
@@ -59,13 +60,17 @@ class RunWatch:
         """
         The model is asked *request*.
         """
-        self._tell("model.asked", path, {"request": request, "step_number": self._state.step_number})
+        state = self._state
+        model = state.attempt.using.model.id if state.attempt is not None else None
+        self._asked_at = self._run.state.now()
+        self._tell("model.asked", path, {"request": request, "model": model, "step_number": state.step_number})
 
     def answered(self, attempt: Attempt, path: str) -> None:
         """
         The model has answered, or what was given in its place was read.
         """
-        payload = {"attempt": attempt, "step_number": self._state.step_number}
+        seconds = self._run.state.now() - self._asked_at if not attempt.from_cache else 0.0
+        payload = {"attempt": attempt, "step_number": self._state.step_number, "seconds": round(seconds, 6)}
         self._tell("model.answered", path, payload)
 
     async def heard(self, stream: AsyncIterator[Chunk]) -> AsyncIterator[Chunk]:

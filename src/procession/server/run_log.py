@@ -129,9 +129,9 @@ class RunLog:
         """
         return self.next_seq - len(self._events)
 
-    def append(self, type: str, event: Mapping[str, Any]) -> LoggedEvent:
+    def append(self, type: str, event: Mapping[str, Any], *, masked: bool = False) -> LoggedEvent:
         """
-        Add an *event*, all but its number, and hand it to every reader.
+        Add an *event*, all but its number, and hand it to every reader; *masked* says that it may be shown as it is.
         """
         with self._lock:
             seq = self.next_seq
@@ -139,7 +139,7 @@ class RunLog:
             if len(text) > LARGEST:
                 cut = {**event, "payload": {"withheld": "too large", "characters": len(text)}}
                 text = to_text({"seq": seq, **cut, "type": type})
-            made = LoggedEvent(seq, type, text, self.redact)
+            made = LoggedEvent(seq, type, text, None if masked else self.redact)
             self._events.append(made)
             self.next_seq = seq + 1
             self.size += made.size

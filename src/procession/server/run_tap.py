@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from procession.processors.payload import HookPayload
 from procession.runtime.events import Entry, EventMaker, Note
 from procession.runtime.observer import Told
+from procession.runtime.records import Record
+from procession.server.hook_json import answered_json, asked_json, hook_json, passed_json
 from procession.server.run_json import shown
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ class RunTap:
     Is told the log of one run and writes it down as JSON at once: what it is told of changes.
     """
 
-    __slots__ = ("_begun", "_inside", "_maker", "_run", "_seen")
+    __slots__ = ("_bases", "_begun", "_inside", "_maker", "_run", "_seen")
 
     def __init__(self, run: Run[Any, Any], seen: SeenRun, *, inside: bool) -> None:
         """
@@ -33,6 +36,8 @@ class RunTap:
         self._maker = EventMaker(run.id)
         self._begun = False
         self._inside = inside
+        self._bases: dict[int, tuple[Record, HookPayload, int]] = {}
+        """The payloads of hooks that go on, as they were, and how many findings there were by then."""
 
     def __call__(self, entry: Entry | Told) -> None:
         """
@@ -47,16 +52,36 @@ class RunTap:
             broadcast = self._run.state.broadcast
             first = self._maker.begin(broadcast.workflow_id, broadcast.began, broadcast.input)
             if not self._inside:
-                seen.begin(broadcast.workflow_id, broadcast.began, broadcast.input)
-            del first
+                seen.begin(first.payload["workflow"], first.ts, first.payload["input"])
         if isinstance(entry, Note) and not entry.path and entry.type in ("run.finished", "run.suspended"):
             if not self._inside:
                 seen.finish(entry.type, entry.time, entry.payload)
             self._maker = EventMaker(self._run.id)  # the records that it has seen may go
+            self._bases.clear()
             return
         for event in self._maker.events_of(entry):
             payload = {key: shown(value) for key, value in event.payload.items()}
             seen.add(event.type, event.ts, event.node_path, event.node_id, event.attempt, payload)
+        if isinstance(entry, Record) and isinstance(entry.input, HookPayload):
+            self._hook(entry, entry.input)
+
+    def _hook(self, record: Record, payload: HookPayload) -> None:
+        """
+        Keep the payload of a processor that begins, and tell of the difference once it has ended.
+        """
+        step = getattr(record.node, "step", None)
+        if step is None or step.kind != "processor":
+            return
+        violations = self._run.scope.violations
+        if not record.ended:
+            self._bases[id(record)] = (record, payload.fork(), len(violations))
+            return
+        _, base, found = self._bases.pop(id(record), (record, None, 0))
+        if base is None or record.status == "cancelled":
+            return
+        now = [one for one in violations[found:] if one.processor_id == step.owner.id]
+        made = hook_json(record, payload, base, step.owner.id, now)
+        self._seen.add("hook.changed", record.ended, record.path, record.id, record.attempt, made)
 
     def _told(self, told: Told) -> None:
         """
@@ -67,3 +92,9 @@ class RunTap:
             seen.is_agent(payload["agent_id"], payload["messages"], payload["options"], resumed=payload["resumed"])
         elif told.kind == "agent.ended":
             seen.agent_ended(told.time, payload["result"])
+        elif told.kind == "model.asked":
+            seen.add(told.kind, told.time, told.path, "model-call", 1, asked_json(payload))
+        elif told.kind == "model.answered":
+            seen.add(told.kind, told.time, told.path, "model-call", 1, answered_json(payload))
+        elif told.kind == "stream.passed":
+            seen.add_passed(told.time, told.path, passed_json(payload["passed"], payload["number"], told.path))

@@ -14,11 +14,19 @@ from procession.server.run_json import message_json, result_json, shown
 from procession.server.run_log import RunLog
 from procession.server.run_nodes import RunNodes
 from procession.server.run_paths import RunPaths
+from procession.server.stream_blocks import StreamBlocks
 
 __all__ = ["SeenRun"]
 
 _STATUS = {"completed": "success", "aborted": "cancelled"}
 """How runs of all kinds are said to have ended, where agents say it differently."""
+
+
+_ENDS = frozenset({
+    "node.completed", "node.failed", "node.blocked", "node.cancelled", "node.suspended", "run.finished", "run.suspended",
+})  # fmt: skip
+_STREAMING = frozenset({"model-call", "tool-calls", "step"})
+"""The nodes of an agent's loop in which chunks pass."""
 
 
 class SeenRun:
@@ -59,6 +67,7 @@ class SeenRun:
         self.suspended: list[dict[str, Any]] = []
         self.run: Run[Any, Any] | None = None
         """The run itself, while it goes on here."""
+        self._blocks = StreamBlocks(log.redact)
         self._finish: tuple[str, float, Mapping[str, Any]] | None = None
 
     @property
@@ -112,6 +121,8 @@ class SeenRun:
         """
         if self.paths is not None:
             path = self.paths.of(path)
+        if type in _ENDS and (not path or node_id in _STREAMING):  # no more of what is held will come
+            self._write(self._blocks.release())
         self.updated_at = time
         event = {
             "ts": time, "run_id": self.run_id, "type": type, "node_path": path, "node_id": node_id, "attempt": attempt,
@@ -123,6 +134,27 @@ class SeenRun:
             self.suspended.append(
                 {"path": path, "label": payload.get("label"), "question_id": None, "payload": payload.get("payload")}
             )
+
+    def add_passed(self, time: float, path: str, payload: dict[str, Any]) -> None:
+        """
+        Note what became of a chunk, now or once the text that it is part of is complete.
+        """
+        if self.paths is not None:
+            at = payload["stages"]
+            shown_at = self.paths.of(path)
+            for stage in at:
+                stage["node_path"] = shown_at + stage["node_path"][len(path) :]
+            path = shown_at
+        self.updated_at = time
+        self._write(self._blocks.take((time, path), payload))
+
+    def _write(self, released: Sequence[tuple[Any, dict[str, Any]]]) -> None:
+        for (time, path), payload in released:
+            event = {
+                "ts": time, "run_id": self.run_id, "type": "stream.passed", "node_path": path,
+                "node_id": "process_output_stream", "attempt": 1, "payload": payload,
+            }  # fmt: skip
+            self.log.append("stream.passed", event, masked=True)
 
     def finish(self, type: str, time: float, payload: Mapping[str, Any]) -> None:
         """
