@@ -39,6 +39,7 @@ from procession.messages.shapes import is_items
 from procession.messages.usage import NO_USAGE, Usage
 from procession.models.charge import charge_call
 from procession.models.model import ModelRequest, ToolSpec
+from procession.processors.hooks import Hook
 from procession.steps.signals import Bail, Tripwire
 from procession.steps.step import InlineRun
 from procession.steps.stray import is_failure
@@ -114,7 +115,7 @@ async def model_call(state: LoopState, run: InlineRun, path: str) -> LoopState:
         await notice_cancellation()
     _settle(state, attempt)
     if attempt.error is not None and state.pipelines.errors_at_call:
-        await api_error(state, run, path)
+        await api_error(state, run, f"{path.partition('/')[0]}/{Hook.API_ERROR.value}")  # where the graph has it
     return state
 
 

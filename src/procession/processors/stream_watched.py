@@ -14,6 +14,7 @@ from procession.messages.chunks import Chunk
 from procession.messages.message_list import MessageList
 from procession.messages.shapes import is_items
 from procession.processors.block_order import Pushed
+from procession.processors.guard_group import GuardGroup
 from procession.processors.payloads import OutputStreamPayload
 from procession.processors.stream import StreamChain
 from procession.processors.stream_items import Item, ProcessorItem
@@ -29,7 +30,7 @@ class Stage(NamedTuple):
     """
 
     processor: str | None
-    """The id of the processor; ``None`` for a map and for branches that are put together."""
+    """The id of the processor; of text guards that look as one ``a+b``; ``None`` for a map and for branches put together."""
     path: str
     """Where in its list it stands."""
     out: Sequence[Chunk]
@@ -167,6 +168,8 @@ class WatchedChain(StreamChain):
         for number, link in enumerate(self._made):
             before, after = seen[number], seen[number + 1]
             if len(before) != len(after) or any(one is not other for one, other in zip(before, after, strict=True)):
-                owner = link.owner_id if isinstance(link, ProcessorItem) else None
-                made.append(Stage(owner, link.path, tuple(after)))
+                owner, path = link.owner_id if isinstance(link, ProcessorItem) else None, link.path
+                if isinstance(link, ProcessorItem) and isinstance(link.caller.owner, GuardGroup):
+                    path = path.rpartition("/")[0]  # guards that look as one are in no node but the one round them
+                made.append(Stage(owner, path, tuple(after)))
         return made

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import re
 
+from procession.processors.hooks import Hook
+
 __all__ = ["RunPaths"]
 
 _ROUND = re.compile(r"step\[(\d+)\]")
 _RESUMED = "resumed-step"
+_TOOLS = "/tool-calls"
+_STREAM = Hook.OUTPUT_STREAM.value
 
 
 class RunPaths:
@@ -41,12 +45,24 @@ class RunPaths:
         self._resumed = self._last
         self._first = self._last + 1
 
+    @property
+    def last_round(self) -> str:
+        """
+        The path of the step that began last.
+        """
+        return f"step[{self._last}]"
+
     def of(self, path: str) -> str:
         """
         Return where in the agent's graph *path* is.
         """
         if path == _RESUMED or path.startswith(_RESUMED + "/"):
-            return f"step[{self._resumed}]{path[len(_RESUMED) :]}"
+            rest = path[len(_RESUMED) :]
+            if rest.startswith(_TOOLS + "/"):  # what looks at their results stands at a node of its own
+                rest = f"/{Hook.TOOL_RESULT.value}{rest[len(_TOOLS) :]}"
+            return f"step[{self._resumed}]{rest}"
+        if path.startswith(_STREAM):  # of calls that were answered: no turn of the loop has begun
+            return f"step[{self._resumed}]/{path}"
         found = _ROUND.match(path)
         if found is None:
             return path

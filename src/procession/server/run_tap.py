@@ -12,6 +12,8 @@ from procession.runtime.observer import Told
 from procession.runtime.records import Record
 from procession.server.hook_json import answered_json, asked_json, hook_json, passed_json
 from procession.server.run_json import shown
+from procession.steps.result import Suspended
+from procession.steps.schema import schema_of
 
 if TYPE_CHECKING:
     from procession.runtime.run import Run
@@ -62,8 +64,14 @@ class RunTap:
         for event in self._maker.events_of(entry):
             payload = {key: shown(value) for key, value in event.payload.items()}
             seen.add(event.type, event.ts, event.node_path, event.node_id, event.attempt, payload)
-        if isinstance(entry, Record) and isinstance(entry.input, HookPayload):
-            self._hook(entry, entry.input)
+        if isinstance(entry, Record):
+            if isinstance(entry.input, HookPayload):
+                self._hook(entry, entry.input)
+            if isinstance(entry.stop, Suspended) and entry.stop.path == entry.path:
+                stop, step = entry.stop, getattr(entry.node, "step", None)
+                schema = schema_of(step.resume_type) if step is not None else None
+                said = schema.json_schema() if schema is not None else None
+                seen.asks(entry.path, stop.label, shown(stop.payload), said)
 
     def _hook(self, record: Record, payload: HookPayload) -> None:
         """

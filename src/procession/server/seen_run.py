@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from procession.agents.output import AgentResult
+from procession.agents.suspended_call import APPROVAL_SCHEMA, SuspendedCall
 from procession.messages.message import Message
 from procession.runtime.run import Run
 from procession.server.run_json import message_json, result_json, shown
@@ -130,10 +131,12 @@ class SeenRun:
         }  # fmt: skip
         self.log.append(type, event)
         self.nodes.take(type, event)
-        if type == "node.suspended":
-            self.suspended.append(
-                {"path": path, "label": payload.get("label"), "question_id": None, "payload": payload.get("payload")}
-            )
+
+    def asks(self, path: str, label: str | None, payload: Any, schema: Any) -> None:
+        """
+        Note that the step at *path* of a workflow waits for an answer.
+        """
+        self.suspended.append({"path": path, "label": label, "question_id": None, "payload": payload, "schema": schema})
 
     def add_passed(self, time: float, path: str, payload: dict[str, Any]) -> None:
         """
@@ -178,14 +181,19 @@ class SeenRun:
         self.status = _STATUS.get(made["status"], made["status"])
         self.output = made.get("object") if made.get("object") is not None else made.get("final_text")
         self.error, self.tripwire = made.get("error"), made.get("tripwire")
-        self.suspended = [
-            {"path": "tool-calls", "label": one.get("label"), "question_id": one.get("question_id"), "payload": one}
-            for one in made.get("suspended", [])
-        ]
+        self.suspended = [self._waiting(call) for call in result.suspended] if result is not None else []
         self.run = None
         shown_keys = ("text", "usage", "outcomes", "violations", "rejected", "warnings", "error", "tripwire")
         payload = {"status": self.status, "output": self.output} | {key: made.get(key) for key in shown_keys}
         self.add("run.suspended" if self.status == "suspended" else "run.finished", time, "", None, 1, payload)
+
+    def _waiting(self, call: SuspendedCall) -> dict[str, Any]:
+        path = f"{self.paths.last_round}/tool-calls" if self.paths is not None else "tool-calls"
+        return {
+            "path": path, "label": call.label, "question_id": call.question_id, "payload": shown(call.payload),
+            "schema": shown(call.resume_schema if call.kind == "suspended" else APPROVAL_SCHEMA), "kind": call.kind,
+            "tool": call.tool_name, "args": shown(call.args),
+        }  # fmt: skip
 
     # -- as it is shown
 
