@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from procession.messages.message import Message, SystemMessage
-from procession.messages.shapes import is_form
+from procession.messages.shapes import is_form, is_sequence
 from procession.processors.differences import MessageChange, difference_of
 from procession.processors.payload import HookPayload
 from procession.processors.stream_watched import Passed
@@ -65,7 +65,7 @@ def _field(name: str, value: Any) -> Any:
     """
     if name == "tools" and is_form(value):
         return list(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if is_sequence(value):
         return [shown(one) for one in value]
     identity = getattr(value, "id", None)
     return identity if name == "model" and isinstance(identity, str) else shown(value)

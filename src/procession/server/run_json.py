@@ -4,13 +4,13 @@ The JSON of what runs are made of: payloads, messages, chunks, results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from procession.agents.output import AgentResult, AgentStep
 from procession.agents.state import LoopState
 from procession.messages.chunks import Chunk
 from procession.messages.message import Message
+from procession.messages.shapes import is_form, is_items
 from procession.processors.payload import HookPayload
 from procession.runtime.event_json import plain
 
@@ -36,7 +36,7 @@ def shown(value: Any) -> Any:
     if isinstance(value, Message):
         return message_json(value)
     if isinstance(value, AgentResult):
-        return result_json(value)
+        return result_json(cast("AgentResult[Any]", value))
     if isinstance(value, AgentStep):
         return step_json(value)
     if isinstance(value, Chunk):
@@ -116,17 +116,17 @@ def result_json(result: AgentResult[Any]) -> dict[str, Any]:
 
 
 def _some(data: Any) -> Any:
-    return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+    return {key: value for key, value in data.items() if value is not None} if is_form(data) else data
 
 
 def _without_files(data: Any) -> Any:
     """
     Return JSON *data* with the contents of files cut off: they are no text, and may be large.
     """
-    if isinstance(data, Mapping):
+    if is_form(data):
         made = {key: _without_files(value) for key, value in data.items()}
         held = made.get("data")
         if isinstance(held, str) and len(held) > _LONGEST_DATA and ("media_type" in made or "mime_type" in made):
             made["data"] = f"{len(held)} characters"
         return made
-    return [_without_files(one) for one in data] if isinstance(data, list) else data
+    return [_without_files(one) for one in data] if is_items(data) else data
