@@ -1,61 +1,21 @@
 """Agents that are asked over HTTP."""
 
-import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
-import httpx
+from tests.server.gated import Gated
 from tests.server.live import Live, live
+from tests.server.reading import events_of
 
 from procession.agents.agent import Agent
-from procession.messages.chunks import Finish, TextDelta, TextEnd, TextStart
 from procession.processors.processor import processor
 from procession.server.app import App
 from procession.testing.fake_model import FakeModel
 
 
-class Gated:
-    """A model that says one word and then waits until it is let go, and tells how often it was asked and cancelled."""
-
-    id = "gated"
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.left = anyio.Event()
-        self.speaking = anyio.Event()
-        self.gate = anyio.Event()
-
-    async def stream(self, request: Any) -> AsyncIterator[Any]:
-        self.asked += 1
-        try:
-            yield TextStart()
-            yield TextDelta("One")
-            self.speaking.set()
-            await self.gate.wait()
-            yield TextDelta(" two.")
-            yield TextEnd()
-            yield Finish("stop")
-        except BaseException:
-            self.left.set()
-            raise
-
-
 async def events(server: Live, path: str, body: Any) -> list[tuple[str, Any]]:
     """Ask for a stream, and return its events by name."""
-    async with server.client.stream("POST", path, json=body) as answer:
-        assert answer.status_code == 200, await answer.aread()
-        return [each async for each in read(answer)]
-
-
-async def read(answer: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
-    """Yield the events of a stream."""
-    kind = ""
-    async for line in answer.aiter_lines():
-        if line.startswith("event: "):
-            kind = line[7:]
-        elif line.startswith("data: "):
-            yield kind, json.loads(line[6:])
+    return [(each.type, each.data) for each in await events_of(server, path, body)]
 
 
 async def test_generate_and_stream() -> None:

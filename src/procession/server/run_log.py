@@ -5,7 +5,7 @@ RunLog: what happened in one run, as it is shown: events as JSON, numbered from 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from itertools import islice
 from threading import Lock
 from typing import Any, Final
@@ -180,7 +180,7 @@ class RunLog:
             end, "log.dropped", to_text({"seq": end, "run_id": self.run_id, "type": "log.dropped", "payload": payload})
         )
 
-    async def read(self, after: int = -1, *, types: Collection[str] | None = None) -> AsyncIterator[LoggedEvent]:
+    async def read(self, after: int = -1, *, types: Collection[str] | None = None) -> AsyncGenerator[LoggedEvent]:
         """
         Yield the events behind number *after*, and those that are still to come, until the run has ended or waits.
 

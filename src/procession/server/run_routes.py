@@ -4,8 +4,10 @@ Routes that show runs: the list, one of them, and its events, as a page or live.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Any, Literal
 
+import anyio
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
@@ -100,8 +102,11 @@ async def _live(asked: Asked, after: int, types: frozenset[str] | None) -> Respo
     events = await asked.app.runs.read(run_id, after=after, types=types)
 
     async def produce(say: Say) -> None:
-        async for one in events:
-            await say(event_of(one.text.encode("utf-8", "backslashreplace"), type=one.type, id=one.seq))
+        with anyio.CancelScope() as reading:
+            asked.going.signal.listen(lambda reason: reading.cancel())  # a whole answer, if a short one
+            async with aclosing(events):
+                async for one in events:
+                    await say(event_of(one.text.encode(), type=one.type, id=one.seq))
 
     return EventStream(produce, asked)
 

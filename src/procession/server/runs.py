@@ -4,7 +4,7 @@ Runs: the runs that were seen of late, and those that a store keeps.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from procession.errors import RunNotFound
@@ -162,7 +162,7 @@ class Runs:
 
     async def read(
         self, run_id: str, *, after: int = -1, types: Collection[str] | None = None
-    ) -> AsyncIterator[LoggedEvent]:
+    ) -> AsyncGenerator[LoggedEvent]:
         """
         Return the events behind number *after*, live, until the run has ended or waits: ``async for event in await
         runs.read(run_id)``; each has ``seq``, ``type`` and ``text``, its JSON in one line.

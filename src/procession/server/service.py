@@ -114,7 +114,7 @@ class Service:
         """
         self.draining = True
         for reader in list(self._readers):
-            reader.end(_ending(), grace=0)
+            reader.end(_ending(), grace=1)
         with anyio.move_on_after(self._limits.drain if seconds is None else seconds):
             await self._idle()
         for runtime in self._runtimes:

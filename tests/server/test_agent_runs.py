@@ -1,0 +1,109 @@
+"""Runs of agents over HTTP: suspended and resumed, cancelled, replayed."""
+
+from typing import Any
+
+import anyio
+from tests.server.gated import Gated
+from tests.server.live import Live, live
+from tests.server.reading import events_of
+
+from procession.agents.agent import Agent
+from procession.server.app import App
+from procession.testing.fake_model import FakeModel
+from procession.testing.script import call_tool, say
+from procession.tools.tool import tool
+
+
+def payer(paid: list[int], *, times: int = 1) -> Agent:
+    """Return an agent with a tool that needs a person's yes."""
+
+    @tool(requires_approval=True)
+    async def pay(amount: int) -> str:
+        """Pay somebody."""
+        paid.append(amount)
+        return "paid"
+
+    replies: list[Any] = [call_tool("pay", {"amount": 5}), say("Done.")]
+    return Agent("payer", model=FakeModel(replies * times), tools=[pay])
+
+
+async def ended(server: Live, run_id: str) -> Any:
+    """Wait until a run has ended or waits, and return how it stands."""
+    await events_of(server, f"/api/runs/{run_id}/events")
+    return await server.get(f"/api/runs/{run_id}")
+
+
+async def test_an_approval_is_given_once() -> None:
+    """A suspended call is shown with its question; of two answers at once one is taken, and the tool runs once."""
+    paid: list[int] = []
+    async with live(App(agents=[payer(paid)])) as server:
+        asked = await server.post("/api/agents/payer/generate", {"messages": "Pay 5", "resource": "eva"})
+        assert asked["status"] == "suspended"
+        run_id, question = asked["run_id"], asked["suspended"][0]["question_id"]
+        assert (await server.get(f"/api/runs/{run_id}"))["suspended"][0]["question_id"] == question
+        answers = {question: {"approved": True}}
+        unknown = await server.client.post(f"/api/runs/{run_id}/resume", json={"answers": answers, "resource": "adam"})
+        unnamed = await server.client.post(f"/api/runs/{run_id}/resume", json={"answers": answers})
+        assert (unknown.status_code, unnamed.status_code) == (400, 400) and paid == []
+        statuses: list[int] = []
+
+        async def answer() -> None:
+            body = {"answers": answers, "resource": "eva"}
+            statuses.append((await server.client.post(f"/api/runs/{run_id}/resume", json=body)).status_code)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(answer)
+        assert sorted(statuses) == [202, 409]
+        run = await ended(server, run_id)
+        assert (run["status"], run["text"]) == ("success", "Done.")
+    assert paid == [5]
+
+
+async def test_a_suspended_call_is_cancelled() -> None:
+    """A run that waits for a person is ended for good; an answer comes too late then."""
+    async with live(App(agents=[payer([])])) as server:
+        asked = await server.post("/api/agents/payer/generate", {"messages": "Pay 5"})
+        run_id, question = asked["run_id"], asked["suspended"][0]["question_id"]
+        assert await server.post(f"/api/runs/{run_id}/cancel") == {"cancelled": True}
+        late = await server.client.post(f"/api/runs/{run_id}/resume", json={"answers": {question: {"approved": True}}})
+        assert late.status_code == 409
+
+
+async def test_a_call_that_goes_on_is_cancelled_by_its_id() -> None:
+    """A call of an agent that goes on is aborted by the id of its run, and its client is told so."""
+    model = Gated()
+    async with live(App(agents=[Agent("slow", model=model)])) as server, anyio.create_task_group() as group:
+        results: list[Any] = []
+
+        async def ask() -> None:
+            results.append(await server.post("/api/agents/slow/generate", {"messages": "Hi"}))
+
+        group.start_soon(ask)
+        await model.speaking.wait()
+        (run,) = (await server.get("/api/runs?status=running"))["runs"]
+        assert await server.post(f"/api/runs/{run['run_id']}/cancel") == {"cancelled": True}
+    assert results[0]["status"] == "aborted"
+
+
+async def test_a_run_of_an_agent_is_replayed() -> None:
+    """A replay asks the present agent what the run was asked, as a new run."""
+    app = App(agents=[Agent("parrot", model=FakeModel(["One.", "Two."]))])
+    async with live(app) as server:
+        first = await server.post("/api/agents/parrot/generate", {"messages": "Hi"})
+        again = await server.post(f"/api/runs/{first['run_id']}/replay")
+        run = await ended(server, again["run_id"])
+        assert run["text"] == "Two." and run["input"][0]["text"] == "Hi"
+        assert (await server.get(f"/api/runs/{first['run_id']}"))["text"] == "One."
+        forked = await server.client.post(f"/api/runs/{first['run_id']}/fork", json={"step": "step"})
+        assert (forked.status_code, forked.json()["error"]["code"]) == (409, "not-kept")
+
+
+async def test_a_run_id_that_was_used_is_not_used_again() -> None:
+    """Once a call is forgotten, or of another agent, its id begins no second run that would be shown as the first."""
+    app = App(agents=[Agent("a", model=FakeModel(["One."])), Agent("b", model=FakeModel(["Two."]))])
+    async with live(app) as server:
+        body = {"messages": "Hi", "run_id": "mine"}
+        await server.post("/api/agents/a/generate", body)
+        other = await server.client.post("/api/agents/b/generate", json=body)
+        assert (other.status_code, other.json()["error"]["code"]) == (409, "run-id-taken")
