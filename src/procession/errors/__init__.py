@@ -37,6 +37,7 @@ Every exception that Procession raises, one tree:
         │   └── NotForgotten             not all that was to be deleted could be
         ├── StructuredOutputError        an answer is not what the schema asks for
         ├── TripwireError                a processor stopped the run, and the caller asked to be told by raising
+        ├── ToolServerError          a server of tools failed, or a tool of it
         └── ModelError                   a model or its server failed
 
 Signals (a tripwire, a suspension, a bail) are not errors: ``steps/signals.py``.
@@ -86,6 +87,7 @@ from procession.errors.runs import (
     StoreError,
     StructuredOutputError,
     ThreadBusy,
+    ToolServerError,
     TripwireError,
     UnreadableRun,
     UnreadableThread,
@@ -126,6 +128,7 @@ __all__ = [
     "StructuredOutputError",
     "TargetError",
     "ThreadBusy",
+    "ToolServerError",
     "ToolArgumentsError",
     "ToolDefinitionError",
     "TripwireError",

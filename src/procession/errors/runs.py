@@ -30,6 +30,7 @@ __all__ = [
     "StoreError",
     "StructuredOutputError",
     "ThreadBusy",
+    "ToolServerError",
     "TripwireError",
     "UnreadableRun",
     "UnreadableThread",
@@ -284,6 +285,15 @@ class TripwireError(RunError):
 
 
 ModelErrorKind = Literal["rejected", "rate_limited", "unavailable", "stream", "timeout", "other"]
+
+
+class ToolServerError(RunError):
+    """
+    A server of tools cannot be reached, ended, did not answer in time, or answered what it must not; or its tool failed,
+    and the message is what it said.
+    """
+
+    code: ClassVar[str] = "tool-server"
 
 
 class ModelError(RunError):

@@ -45,6 +45,8 @@ _OF_FLAT_OBJECTS = frozenset({"properties", "required", "additionalProperties", 
 _accepting: dict[int, tuple[Mapping[str, Any], Callable[[Any], bool]]] = {}
 _DEEPEST = 64
 """How far a schema may refer to itself without end."""
+_MOST = 100_000
+"""How many places of schemas are looked at for one value: those with choices that refer to themselves have no end of them."""
 
 
 def faults_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
@@ -55,7 +57,22 @@ def faults_of(value: Any, schema: Mapping[str, Any]) -> list[str]:
     >>> faults_of({"city": 5}, city), faults_of({}, city), faults_of({"city": "Paris"}, city)
     (['city: should be a string'], ['city: is missing'], [])
     """
-    return list(_faults(value, schema, schema, "", 0))
+    look = _Look(schema)
+    faults = list(_faults(value, schema, look, "", 0))
+    return faults if look.left else ["the schema has too many choices to check the value by it"]
+
+
+class _Look:
+    """
+    What one check knows besides the value and its schema.
+    """
+
+    __slots__ = ("left", "root")
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.left = _MOST
+        """How many places may still be looked at."""
 
 
 def accepts(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -96,14 +113,15 @@ def _acceptance(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
     return fits
 
 
-def _faults(value: Any, schema: Any, root: Mapping[str, Any], place: str, depth: int) -> Iterator[str]:
+def _faults(value: Any, schema: Any, look: _Look, place: str, depth: int) -> Iterator[str]:
     if schema is False:
         yield _at(place, "is not allowed")
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not isinstance(schema, Mapping) or depth > _DEEPEST or not look.left:
         return
+    look.left -= 1
     rules = cast("Mapping[str, Any]", schema)
     if "$ref" in rules:
-        yield from _faults(value, _resolved(rules["$ref"], root), root, place, depth + 1)
+        yield from _faults(value, _resolved(rules["$ref"], look.root), look, place, depth + 1)
     kinds = rules.get("type")
     if kinds is not None:
         names: list[str] = [kinds] if isinstance(kinds, str) else list(kinds)
@@ -121,13 +139,13 @@ def _faults(value: Any, schema: Any, root: Mapping[str, Any], place: str, depth:
             if keyword in rules and not holds(value, rules[keyword]):
                 yield _at(place, f"should be {words} {rules[keyword]}")
     elif isinstance(value, Mapping):
-        yield from _object_faults(cast("Mapping[str, Any]", value), rules, root, place, depth)
+        yield from _object_faults(cast("Mapping[str, Any]", value), rules, look, place, depth)
     elif isinstance(value, (list, tuple)):
-        yield from _array_faults(cast("list[Any]", value), rules, root, place, depth)
+        yield from _array_faults(cast("list[Any]", value), rules, look, place, depth)
     for every in rules.get("allOf", ()):
-        yield from _faults(value, every, root, place, depth + 1)
+        yield from _faults(value, every, look, place, depth + 1)
     for keyword in ("anyOf", "oneOf"):
-        choices = [list(_faults(value, choice, root, place, depth + 1)) for choice in rules.get(keyword, ())]
+        choices = [list(_faults(value, choice, look, place, depth + 1)) for choice in rules.get(keyword, ())]
         if choices and all(choices):
             yield from min(choices, key=len)
 
@@ -139,7 +157,7 @@ def _text_faults(value: str, rules: Mapping[str, Any], place: str) -> Iterator[s
 
 
 def _object_faults(
-    value: Mapping[str, Any], rules: Mapping[str, Any], root: Mapping[str, Any], place: str, depth: int
+    value: Mapping[str, Any], rules: Mapping[str, Any], look: _Look, place: str, depth: int
 ) -> Iterator[str]:
     properties: Mapping[str, Any] = rules.get("properties", {})
     for name in rules.get("required", ()):
@@ -148,20 +166,20 @@ def _object_faults(
     others = rules.get("additionalProperties", True)
     for name, entry in value.items():
         if name in properties:
-            yield from _faults(entry, properties[name], root, _inside(place, name), depth + 1)
+            yield from _faults(entry, properties[name], look, _inside(place, name), depth + 1)
         elif others is False:
             known = f": there are {', '.join(properties)}" if properties else ""
             yield _at(_inside(place, name), f"is no argument{known}" if not place else "is not allowed")
         else:
-            yield from _faults(entry, others, root, _inside(place, name), depth + 1)
+            yield from _faults(entry, others, look, _inside(place, name), depth + 1)
 
 
 def _array_faults(
-    value: list[Any], rules: Mapping[str, Any], root: Mapping[str, Any], place: str, depth: int
+    value: list[Any], rules: Mapping[str, Any], look: _Look, place: str, depth: int
 ) -> Iterator[str]:
     yield from _length_faults(len(value), rules, "Items", "items", place)
     for index, entry in enumerate(value):
-        yield from _faults(entry, rules.get("items", True), root, _inside(place, str(index)), depth + 1)
+        yield from _faults(entry, rules.get("items", True), look, _inside(place, str(index)), depth + 1)
 
 
 def _length_faults(length: int, rules: Mapping[str, Any], what: str, unit: str, place: str) -> Iterator[str]:
