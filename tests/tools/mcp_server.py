@@ -125,7 +125,7 @@ async def called(ctx: Any, params: types.CallToolRequestParams) -> types.CallToo
 
 def server() -> Server[Any]:
     """Return the server."""
-    if "listen" in sys.argv:  # how MCP of 2026 tells of changes; without it, the server speaks MCP of 2025 alone
+    if "listen" in sys.argv:  # how MCP of 2026 tells of changes
         return Server("tests", on_list_tools=listed, on_call_tool=called, on_subscriptions_listen=ListenHandler(BUS))
     return Server("tests", on_list_tools=listed, on_call_tool=called)
 
@@ -135,7 +135,10 @@ async def main() -> None:
     made = server()
     options = made.create_initialization_options(NotificationOptions(tools_changed=True))
     async with stdio_server() as (read, write):
-        await made.run(read, write, options)
+        if "listen" in sys.argv:
+            await made.run(read, write, options)
+        else:  # how MCP before 2026 tells of changes
+            await serve_loop(made, read, write, lifespan_state={}, init_options=options)
 
 
 if __name__ == "__main__":

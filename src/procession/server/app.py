@@ -64,6 +64,7 @@ class App(Served):
 
         A server that runs the app itself does this by the lifespan protocol.
         """
+        _ = self.asgi  # its routes may hold something open as well
         return self.service.running()
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ Service: a server while it runs: what it has opened, how much goes on, and its e
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import Context
 from functools import partial
 
@@ -37,6 +37,8 @@ class Service:
         """The calls of agents that go on, by the ids of their runs: to cancel one."""
         self.draining = False
         """Whether it takes no further calls, because it ends."""
+        self.holds: list[Callable[[], AbstractAsyncContextManager[None]]] = []
+        """What is held open besides, for as long as the server runs."""
 
     def refuse_draining(self) -> None:
         """
@@ -132,6 +134,8 @@ class Service:
         async with AsyncExitStack() as stack:
             for runtime in self._runtimes:
                 await stack.enter_async_context(runtime.opened())
+            for hold in self.holds:
+                await stack.enter_async_context(hold())
             try:
                 yield
             finally:

@@ -1,0 +1,3 @@
+"""
+Agents and workflows as tools of an MCP server.
+"""
