@@ -16,6 +16,8 @@ import procession
 PACKAGE = str(Path(procession.__file__).parent)
 FOR_THE_LOOP = {"_Pool._keep"}
 """Generators that are to end with the event loop: how connections are closed with it."""
+TASKS_FOR_THE_LOOP = {"_call_in_runner_task", "_shutdown_watcher"}
+"""Tasks that are to end with it: anyio's plugin has one for each part of a test, sse-starlette one for all its streams."""
 TURNS = 5
 """How often tasks that are just ending may still be scheduled."""
 
@@ -56,11 +58,10 @@ def _on_asyncio() -> bool:
 def _tasks() -> Iterable[Any]:
     if _on_asyncio():
         here = asyncio.current_task()
-        # anyio's plugin has one task for all tests of a loop, and one more for each part of a test
         return [
             task
             for task in asyncio.all_tasks()
-            if task is not here and getattr(task.get_coro(), "__name__", "") != "_call_in_runner_task"
+            if task is not here and getattr(task.get_coro(), "__name__", "") not in TASKS_FOR_THE_LOOP
         ]
     import trio
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ SERVER = [sys.executable, str(HERE / "mcp_server.py")]
 PIXEL = "iVBORw0K"
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[MCPTools]:
-    """Hold a server of tools open while a test runs."""
+@pytest.fixture(scope="module")
+async def server(anyio_backend: str) -> AsyncIterator[MCPTools]:
+    """Hold a server of tools open for the tests that leave it as it was."""
     async with MCPTools.stdio(SERVER, prefix="t_", requires_approval=["add"]) as tools:
         yield tools
 
@@ -39,16 +40,36 @@ def one(tools: MCPTools, name: str) -> Any:
     return next(tool for tool in tools if tool.name == name)
 
 
-def noted(notes: Path) -> list[str]:
-    """Return what the server noted."""
-    return notes.read_text().split() if notes.exists() else []
+class Notes:
+    """What a server tells by its standard error, a line at a time."""
+
+    def __init__(self) -> None:
+        reading, writing = os.pipe()
+        self.file = os.fdopen(writing, "w")
+        self._reading = os.fdopen(reading, "rb", buffering=0)
+        self._heard = b""
+
+    async def wait(self, *words: str) -> None:
+        """Wait until these words were told, one after the other, since the last time."""
+        for word in words:
+            with anyio.fail_after(20):
+                while (end := self._heard.find(f"{word}\n".encode())) < 0:
+                    await anyio.wait_readable(self._reading)
+                    self._heard += self._reading.read(1000)
+            self._heard = self._heard[end + len(word) + 1 :]
+
+    def close(self) -> None:
+        """Close both ends."""
+        self.file.close()
+        self._reading.close()
 
 
-async def wait_for(notes: Path, word: str) -> None:
-    """Wait until the server has noted a word."""
-    with anyio.fail_after(20):
-        while word not in noted(notes):
-            await anyio.sleep(0.01)
+@pytest.fixture
+def notes() -> Iterator[Notes]:
+    """Return a place for what a server tells."""
+    made = Notes()
+    yield made
+    made.close()
 
 
 async def test_tools_are_ours(server: MCPTools) -> None:
@@ -88,9 +109,9 @@ async def test_files_reach_the_model_as_files(server: MCPTools) -> None:
     model = FakeModel([call_tool("t_picture", {}, id="c1"), "Seen."])
     result = await Agent("a", model=model, tools=[*server]).generate("Show it.")
     assert result.text == "Seen."
-    told = model.requests[-1].messages[-1].content[0].output
+    answered: Any = model.requests[-1].messages[-1].content[0]
     link = {"type": "link", "uri": "file:///a.png", "name": "a.png"}
-    assert told == {
+    assert answered.output == {
         "type": "content",
         "value": [
             {"type": "text", "text": "A dot."},
@@ -118,7 +139,8 @@ async def test_guards_see_results_and_errors(server: MCPTools) -> None:
     agent = Agent("a", model=model, tools=[*server], output_processors=[guard, Watch()])
     result = await agent.generate("Whom do I ask?")
     assert result.text == "Done."
-    assert result.tool_results[0].result == "Ask [EMAIL]"
+    said: Any = result.tool_results[0]
+    assert said.result == "Ask [EMAIL]"
     assert seen[0] == ("t_say", "Ask [EMAIL]")
     assert "there is no such customer: [EMAIL]" in str(model.requests[-1].messages)
 
@@ -151,7 +173,7 @@ async def test_approval(server: MCPTools) -> None:
     assert (await agent.resume(asked.run_id, {"c1": {"approved": True}})).text == "Three."
 
 
-async def test_what_is_wanted_is_checked(tmp_path: Path) -> None:
+async def test_what_is_wanted_is_checked() -> None:
     """Selection, approval of read-only tools, own descriptions, environment: as given; what a server lacks is refused."""
     options: Any = {"include": ["look", "secret"], "requires_approval": True, "descriptions": {"look": "Looks."}}
     tools = MCPTools.stdio(SERVER, env={"KEY": "k-123"}, **options)
@@ -177,24 +199,22 @@ async def test_what_is_wanted_is_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [[], ["listen"]], ids=["told", "asked"])
-async def test_a_changed_tool_is_refused(how: list[str], tmp_path: Path) -> None:
+async def test_a_changed_tool_is_refused(how: list[str]) -> None:
     """A tool whose description changes while it is used refuses calls until it is looked at again, or pinned anew."""
-    notes = tmp_path / "notes"
-    env = {"MCP_NOTES": str(notes)}
-    async with MCPTools.stdio([*SERVER, *how], env=env) as tools:
+    async with MCPTools.stdio([*SERVER, *how]) as tools:
         pins, add = tools.pins, one(tools, "add")
         assert await add.run({"a": 1, "b": 2}) == "3"
         await one(tools, "change").run({})
-        await _until_refused(add)
+        while not await _refusal(add):  # the server's word that its tools have changed comes by itself
+            pass
         assert "is not what it was" in await _refusal(add)
         assert await one(tools, "say").run({"text": "hi"}) == "hi"
-        assert noted(notes).count("added") == 1
         await tools.refresh()
         assert one(tools, "add").description.endswith("eve first.")
         assert await one(tools, "add").run({"a": 1, "b": 2}) == "3"
         assert await _refusal(add) != ""
     with pytest.raises(DefinitionError, match="other tools than those that were pinned: add changed"):
-        async with MCPTools.stdio(SERVER, env=env, pinned=pins, exclude=["new"]):
+        async with MCPTools.stdio([*SERVER, "changed"], pinned=pins, exclude=["new"]):
             pass
 
 
@@ -206,17 +226,9 @@ async def _refusal(tool: Any) -> str:
     return ""
 
 
-async def _until_refused(tool: Any) -> None:
-    """Wait for the server's word that its tools have changed, which comes by itself."""
-    with anyio.fail_after(20):
-        while not await _refusal(tool):
-            await anyio.sleep(0.01)
-
-
-async def test_a_server_that_dies_and_hangs(tmp_path: Path) -> None:
+async def test_a_server_that_dies_and_hangs(notes: Notes) -> None:
     """A server that ends is an error of that call and started anew for the next; a call that is too slow is cancelled there."""
-    notes = tmp_path / "notes"
-    async with MCPTools.stdio(SERVER, env={"MCP_NOTES": str(notes)}, timeout=30) as tools:
+    async with MCPTools.stdio(SERVER, stderr=notes.file, timeout=30) as tools:
         with pytest.raises(ToolServerError, match=r"ended before it answered \(tool 'die'\)"):
             await one(tools, "die").run({})
         assert await one(tools, "add").run({"a": 1, "b": 2}) == "3"
@@ -230,15 +242,13 @@ async def test_a_server_that_dies_and_hangs(tmp_path: Path) -> None:
                 assert result.status == "aborted"
 
             group.start_soon(ask)
-            await wait_for(notes, "waiting")
+            await notes.wait("waiting")
             stop.abort()
-        await wait_for(notes, "cancelled")
-        tools._timeout = 0.1
-        with pytest.raises(ToolServerError, match=r"did not answer within 0.1 s \(tool 'wait'\)"):
+        await notes.wait("cancelled")
+    async with MCPTools.stdio(SERVER, stderr=notes.file, timeout=2) as tools:
+        with pytest.raises(ToolServerError, match=r"did not answer within 2 s \(tool 'wait'\)"):
             await one(tools, "wait").run({})
-        with anyio.fail_after(20):
-            while noted(notes).count("cancelled") < 2:
-                await anyio.sleep(0.01)
+        await notes.wait("waiting", "cancelled")
 
 
 async def test_what_is_no_server() -> None:

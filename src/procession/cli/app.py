@@ -11,6 +11,7 @@ import typer
 from procession.cli.commands.agent import chat, explain
 from procession.cli.commands.db import db
 from procession.cli.commands.graph import check, graph
+from procession.cli.commands.mcp import mcp
 from procession.cli.commands.run import run
 from procession.cli.commands.serve import serve
 
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, serve, chat, graph, explain, check):
+for command in (run, serve, mcp, chat, graph, explain, check):
     app.command()(command)
 app.add_typer(db, name="db")
 

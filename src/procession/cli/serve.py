@@ -21,7 +21,7 @@ from procession.errors import DefinitionError, InputError, TargetError
 from procession.messages.value import Value
 from procession.server.app import App
 
-__all__ = ["ServeJob", "app_of", "run_server"]
+__all__ = ["ServeJob", "app_in", "app_of", "run_server"]
 
 
 class ServeJob(Value, kw_only=True):
@@ -64,16 +64,7 @@ def app_of(job: ServeJob) -> App:
     """
     Return the app that the target is or makes, or one round the agent or workflow that it is, set up as *job* says.
     """
-    target = load_target(job.target, usual=("app", *USUAL_NAMES))
-    thing = called(target, target.thing, None) if inspect.isroutine(target.thing) else target.thing
-    if isinstance(thing, App):
-        app = thing
-    elif isinstance(thing, Agent):
-        app = App(agents=[thing])
-    else:
-        app = App(
-            workflows=[workflow_of(Target(text=target.text, name=target.name, thing=thing, module=target.module))]
-        )
+    app = app_in(job.target)
     app.configure(
         token=_token(job),
         read_only=True if job.read_only else None,
@@ -83,6 +74,22 @@ def app_of(job: ServeJob) -> App:
         origins=job.origins,
     )
     return app
+
+
+def app_in(text: str) -> App:
+    """
+    Return the app that the target *text* is or makes, or one round the agent or workflow that it is.
+
+    Raises ``TargetError`` for anything else.
+    """
+    target = load_target(text, usual=("app", *USUAL_NAMES))
+    thing = called(target, target.thing, None) if inspect.isroutine(target.thing) else target.thing
+    if isinstance(thing, App):
+        return thing
+    if isinstance(thing, Agent):
+        return App(agents=[thing])
+    named = Target(text=target.text, name=target.name, thing=thing, module=target.module)
+    return App(workflows=[workflow_of(named)])
 
 
 def _child(fields: dict[str, Any], sockets: list[socket.socket] | None = None) -> None:

@@ -35,6 +35,7 @@ from procession.server.endpoint import Endpoint, asked, json_bytes, respond
 from procession.server.errors import error_body, status_of
 from procession.server.going import GRACE, gone
 from procession.server.guard import CHANGES
+from procession.server.mcp import routes as mcp_routes
 from procession.server.openai import chat
 from procession.server.openai.refused import chat_error, chat_headers
 from procession.server.refusals import check_served
@@ -55,6 +56,7 @@ _MODULES: Final = (
     run_replay,
     threads,
     chat,
+    mcp_routes,
     studio,
 )
 """What has ``routes(app)``: a list of ``Endpoint``, or of Starlette routes, which the document does not describe."""

@@ -174,9 +174,7 @@ def _object_faults(
             yield from _faults(entry, others, look, _inside(place, name), depth + 1)
 
 
-def _array_faults(
-    value: list[Any], rules: Mapping[str, Any], look: _Look, place: str, depth: int
-) -> Iterator[str]:
+def _array_faults(value: list[Any], rules: Mapping[str, Any], look: _Look, place: str, depth: int) -> Iterator[str]:
     yield from _length_faults(len(value), rules, "Items", "items", place)
     for index, entry in enumerate(value):
         yield from _faults(entry, rules.get("items", True), look, _inside(place, str(index)), depth + 1)

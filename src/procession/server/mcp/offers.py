@@ -12,6 +12,7 @@ from procession.agents.agent import Agent
 from procession.agents.workflow_tool import tool_name, workflow_tool
 from procession.errors import DefinitionError, RunError
 from procession.messages.chunks import TextDelta
+from procession.messages.shapes import is_form
 from procession.messages.value import Value
 from procession.runtime.event_json import plain
 from procession.server.errors import error_body
@@ -73,7 +74,9 @@ def offers_of(app: Served) -> dict[str, Offer]:
         *(_workflow(app, workflow) for workflow in app.workflows.values()),
     ):
         if offer.name in found:
-            raise DefinitionError(f"two tools of the MCP server would be called {offer.name!r}", hint="rename one of them")
+            raise DefinitionError(
+                f"two tools of the MCP server would be called {offer.name!r}", hint="rename one of them"
+            )
         found[offer.name] = offer
     return found
 
@@ -144,7 +147,7 @@ def _workflow(app: Served, workflow: Workflow[Any, Any]) -> Offer:
 def _value(value: Any) -> Answer:
     if isinstance(value, str):
         return Answer(text=value)
-    return Answer(text=json.dumps(value, ensure_ascii=False), value=value if isinstance(value, Mapping) else None)
+    return Answer(text=json.dumps(value, ensure_ascii=False), value=value if is_form(value) else None)
 
 
 def _waits(run_id: str) -> Answer:

@@ -5,7 +5,8 @@ A connection to a server of tools: opened when it is first needed, and again onc
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from importlib.metadata import version
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 from mcp import Client, ClientSession, MCPError
@@ -14,7 +15,6 @@ from mcp.types import Implementation, ToolListChangedNotification
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 from pydantic import ValidationError
 
-import procession
 from procession.errors import ProcessionError, RunError, ToolServerError
 from procession.steps.event_loop import asyncio_loop, begin_task, running_loop
 from procession.tools.mcp.schemas import visible
@@ -127,7 +127,7 @@ class Connection:
         """
         Connect, and stay connected until the link is said to have ended.
         """
-        about = Implementation(name="procession", version=procession.__version__)
+        about = Implementation(name="procession", version=version("procession"))
         try:
             with link.scope:
                 link.scope.deadline = anyio.current_time() + self._seconds
@@ -178,8 +178,8 @@ def _said(error: BaseException) -> str:
     """
     Return what can be told of why there is no connection: no address, and no words of others but an error of MCP.
     """
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, MCPError):
         return visible(error.message)[:_LONGEST]
     if isinstance(error, FileNotFoundError):

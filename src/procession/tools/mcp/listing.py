@@ -124,9 +124,7 @@ def selected(
         raise DefinitionError(
             f"server {server!r} lists no tool {unknown[0]!r}", hint=f"it lists {', '.join(list(found)[:50]) or 'none'}"
         )
-    return [
-        tool for name, tool in found.items() if (include is None or name in include) and name not in exclude
-    ]
+    return [tool for name, tool in found.items() if (include is None or name in include) and name not in exclude]
 
 
 def check_pins(tools: Iterable[ServerTool], pinned: Mapping[str, str], server: str) -> None:

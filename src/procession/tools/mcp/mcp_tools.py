@@ -25,6 +25,7 @@ from procession.tools.tool import Tool
 if TYPE_CHECKING:
     from mcp import ClientSession
 
+    from procession.tools.mcp.connection import Connection
     from procession.tools.mcp.transports import Opener
 
 __all__ = ["MCPOptions", "MCPTools"]
@@ -87,10 +88,10 @@ class MCPTools(Sequence[Tool[Any]]):
         self._limits = options.get("limits", MCPLimits()).checked()
         self._timeout = _seconds("timeout", options.get("timeout", 60.0))
         self._connect_timeout = _seconds("connect_timeout", options.get("connect_timeout", 30.0))
-        for option in ("include", "exclude"):
+        for option in ("include", "exclude", "requires_approval"):
             if isinstance(options.get(option), str):
-                raise DefinitionError(f"MCPTools was given {option}={options[option]!r}", hint="give a list of names")
-        self._connection: Any = None
+                raise DefinitionError(f"MCPTools was given a text as {option}", hint="give a list of names")
+        self._connection: Connection | None = None
         self._tools: tuple[Tool[Any], ...] | None = None
         self._listed: dict[str, Listed] = {}
         self._now: dict[str, str] = {}
@@ -128,9 +129,7 @@ class MCPTools(Sequence[Tool[Any]]):
         return cls(opener, Path(own[1] if len(own) > 1 else parts[0]).name, options)
 
     @classmethod
-    def http(
-        cls, url: str, *, headers: Mapping[str, str] | None = None, **options: Unpack[MCPOptions]
-    ) -> MCPTools:
+    def http(cls, url: str, *, headers: Mapping[str, str] | None = None, **options: Unpack[MCPOptions]) -> MCPTools:
         """
         Return the tools of a server that is reached over HTTP (MCP's streamable HTTP).
 
@@ -189,7 +188,8 @@ class MCPTools(Sequence[Tool[Any]]):
     async def _close(self) -> None:
         connection, self._connection = self._connection, None
         self._tools = None
-        await connection.close()
+        if connection is not None:
+            await connection.close()
 
     async def refresh(self) -> tuple[Tool[Any], ...]:
         """
@@ -261,7 +261,7 @@ class MCPTools(Sequence[Tool[Any]]):
             )
         request = CallToolRequest(params=CallToolRequestParams(name=listed.name, arguments=dict(args)))
 
-        async def call(session: ClientSession) -> Any:
+        async def call(session: ClientSession) -> CallToolResult:
             if self._stale:
                 await self._look(session)
             now = self._now.get(listed.name)
@@ -282,8 +282,7 @@ class MCPTools(Sequence[Tool[Any]]):
         if self._connection is None:
             raise ToolServerError(f"server {self.name!r} is not connected to", hint="use it in `async with`")
         self._stale = True
-        found: Mapping[str, Any] = await self._connection.ask(self._look, self._connect_timeout, "its tools")
-        return found
+        return await self._connection.ask(self._look, self._connect_timeout, "its tools")
 
     async def _look(self, session: ClientSession) -> Mapping[str, Any]:
         """
@@ -307,7 +306,8 @@ class MCPTools(Sequence[Tool[Any]]):
         return len(self._ours())
 
     def __getitem__(self, index: Any) -> Any:
-        return self._ours()[index]
+        found: Any = self._ours()[index]
+        return found
 
     def __iter__(self) -> Iterator[Tool[Any]]:
         return iter(self._ours())

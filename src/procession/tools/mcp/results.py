@@ -16,7 +16,7 @@ from procession.tools.mcp.limits import MCPLimits
 from procession.tools.mcp.schemas import visible
 
 if TYPE_CHECKING:
-    from mcp import CallToolResult
+    from mcp.types import CallToolResult
 
 __all__ = ["for_the_model", "value_of"]
 
@@ -48,7 +48,9 @@ def value_of(result: CallToolResult, output: Any, tool: str, limits: MCPLimits) 
     if structured is not None and output is not None:
         faults = faults_of(structured, output)
         if faults:
-            raise ToolServerError(f"tool {tool!r} answered what its own schema does not allow: {'; '.join(faults)[:500]}")
+            raise ToolServerError(
+                f"tool {tool!r} answered what its own schema does not allow: {'; '.join(faults)[:500]}"
+            )
     if structured is None and output is not None:
         raise ToolServerError(f"tool {tool!r} answered without the structure that it has promised")
     if not files and not any("uri" in entry for entry in entries):
@@ -72,7 +74,8 @@ def for_the_model(value: Any) -> Any:
     if not any("data" in entry for entry in entries):
         return value
     told: list[Mapping[str, Any]] = [
-        entry if "data" in entry or "text" in entry else {"type": "text", "text": json.dumps(entry)} for entry in entries
+        entry if "data" in entry or "text" in entry else {"type": "text", "text": json.dumps(entry)}
+        for entry in entries
     ]
     if "structured" in value:
         told.insert(0, {"type": "text", "text": json.dumps(value["structured"])})

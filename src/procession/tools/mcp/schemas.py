@@ -75,7 +75,8 @@ def shown(schema: Any, tool: str, depth: int = 0) -> Any:
     """
     if depth > _DEEPEST:
         raise ToolDefinitionError(
-            f"the schema of tool {tool!r} is nested more than {_DEEPEST} levels deep", hint="leave the tool out: exclude="
+            f"the schema of tool {tool!r} is nested more than {_DEEPEST} levels deep",
+            hint="leave the tool out: exclude=",
         )
     if isinstance(schema, Mapping):
         entries = cast("Mapping[str, Any]", schema)

@@ -4,7 +4,7 @@ How a server of tools is reached: as a process of ours, or over HTTP.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
@@ -21,9 +21,7 @@ Ended: TypeAlias = Callable[[], None]
 Opener: TypeAlias = Callable[[Ended], Streams]
 
 
-def over_stdio(
-    command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None, stderr: TextIO
-) -> Opener:
+def over_stdio(command: Sequence[str], env: Mapping[str, str] | None, cwd: str | Path | None, stderr: TextIO) -> Opener:
     """
     Return what starts *command* and speaks to it by its standard input and output.
     """
@@ -31,12 +29,7 @@ def over_stdio(
         command=command[0], args=list(command[1:]), env=dict(env) if env is not None else None, cwd=cwd
     )
 
-    @asynccontextmanager
-    async def opened(ended: Ended) -> AsyncIterator[Any]:
-        async with stdio_client(server, errlog=stderr) as (read, write):
-            yield _Watched(read, ended), write
-
-    return opened
+    return lambda ended: _Process(stdio_client(server, errlog=stderr), ended)
 
 
 def over_http(url: str, headers: Mapping[str, str] | None, most: int, seconds: float) -> Opener:
@@ -52,7 +45,7 @@ def over_http(url: str, headers: Mapping[str, str] | None, most: int, seconds: f
             response.stream = _Bounded(response.stream, most)
 
     @asynccontextmanager
-    async def opened(ended: Ended) -> AsyncIterator[Any]:
+    async def opened(ended: Ended) -> AsyncGenerator[Any]:
         timeout = httpx2.Timeout(seconds, read=None)  # each call has a limit of its own
         async with (
             httpx2.AsyncClient(headers=sent, timeout=timeout, event_hooks={"response": [bound]}) as client,
@@ -61,6 +54,23 @@ def over_http(url: str, headers: Mapping[str, str] | None, most: int, seconds: f
             yield streams
 
     return opened
+
+
+class _Process:
+    """
+    The streams of a process.
+    """
+
+    def __init__(self, streams: Streams, ended: Ended) -> None:
+        self._streams = streams
+        self._ended = ended
+
+    async def __aenter__(self) -> Any:
+        read, write = await self._streams.__aenter__()
+        return _Watched(read, self._ended), write
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        return await self._streams.__aexit__(*raised)
 
 
 class _Watched:
