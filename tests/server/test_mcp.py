@@ -38,7 +38,7 @@ class NoSecrets:
 
     def process_input(self, ctx: Any) -> None:
         if "secret" in str(ctx.messages):
-            ctx.abort("we do not speak of that")
+            ctx.abort("it matched rule 7", message="We do not speak of that.")
 
 
 class Slow:
@@ -64,7 +64,8 @@ class Broken:
     id = "broken"
 
     async def stream(self, request: Any) -> AsyncIterator[Chunk]:
-        raise RuntimeError("the key is sk-private")
+        for _ in [1]:
+            raise RuntimeError("the key is sk-private")
         yield Finish("stop")
 
 
@@ -116,7 +117,7 @@ async def test_what_goes_wrong_is_told_without_what_is_private(mode: str) -> Non
     app, _ = made()
     async with live(app) as server, Client(f"{server.url}/mcp", mode=mode) as client:
         for name, args, said in (
-            ("agent-help", {"prompt": "a secret"}, "blocked: we do not speak of that"),
+            ("agent-help", {"prompt": "a secret"}, "We do not speak of that."),
             ("agent-help", {"prompt": 5, "run_id": "x"}, "prompt: should be a string; run_id: is no argument"),
             ("workflow-double-it", {"input": "x"}, "input: should be an integer"),
             ("agent-asks", {"prompt": "wipe"}, "it waits for somebody's answer, which cannot be given here (run "),
@@ -125,7 +126,7 @@ async def test_what_goes_wrong_is_told_without_what_is_private(mode: str) -> Non
             result = await client.call_tool(name, args)
             assert result.is_error
             assert said in text(result)
-            assert "sk-private" not in text(result)
+            assert "sk-private" not in text(result) and "rule 7" not in text(result)
         with pytest.raises(MCPError, match="there is no tool 'agent-nobody'"):
             await client.call_tool("agent-nobody", {})
 
@@ -204,7 +205,7 @@ async def test_our_client_and_our_server() -> None:
         async with MCPTools.http(f"{server.url}/mcp", headers=headers, include=["agent-help"]) as tools:
             [helper] = tools
             assert await helper.run({"prompt": "Hi"}) == "Hello!"
-            with pytest.raises(Exception, match="blocked: we do not speak of that"):
+            with pytest.raises(Exception, match="We do not speak of that."):
                 await helper.run({"prompt": "secret"})
         with pytest.raises(Exception, match=r"could not be connected to|refused") as raised:
             async with MCPTools.http(f"{server.url}/mcp?key=k-9"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,7 @@ async def test_guards_see_results_and_errors(server: MCPTools) -> None:
         def process_tool_result(self, ctx: Any) -> None:
             seen.append((ctx.tool_name, ctx.result))
 
-    calls = [
+    calls: list[Any] = [
         call_tool("t_say", {"text": "Ask eva@example.net"}, id="c1"), call_tool("t_fail", {}, id="c2"), "Done.",
     ]  # fmt: skip
     model = FakeModel(calls)
@@ -275,7 +275,7 @@ async def test_too_much_is_refused() -> None:
 
 def test_names_that_cannot_be() -> None:
     """What cannot be a server, and options that there are not, are refused at once."""
-    for made in (
+    every: list[Callable[[], MCPTools]] = [
         lambda: MCPTools.stdio("python server.py"),
         lambda: MCPTools.http("file:///etc/passwd"),
         lambda: MCPTools.http("https://bob:pw@example.com/mcp"),
@@ -283,7 +283,8 @@ def test_names_that_cannot_be() -> None:
         lambda: MCPTools.stdio(SERVER, include="add"),
         lambda: MCPTools.stdio(SERVER, limits=MCPLimits(tools=0)),
         lambda: MCPTools.stdio(SERVER, prefx="a"),  # type: ignore[call-arg]
-    ):
+    ]
+    for made in every:
         with pytest.raises(DefinitionError) as raised:
             made()
         assert "pw@" not in str(raised.value)

@@ -13,9 +13,11 @@ from procession.agents.workflow_tool import tool_name, workflow_tool
 from procession.errors import DefinitionError, RunError
 from procession.messages.chunks import TextDelta
 from procession.messages.shapes import is_form
+from procession.messages.tripwire import TripwireInfo
 from procession.messages.value import Value
 from procession.runtime.event_json import plain
 from procession.server.errors import error_body
+from procession.server.openai.answer import open_calls
 from procession.server.served import Served
 from procession.steps.abort import AbortSignal
 from procession.tools.json_schema import faults_of
@@ -99,9 +101,11 @@ def _agent(agent: Agent) -> Offer:
                         new = ""
             result = await run.result()
         if result.status == "blocked" and result.tripwire is not None:
-            return _failed(f"blocked: {result.tripwire.reason}")
+            return _blocked(result.tripwire)
         if result.status == "suspended":
             return _waits(result.run_id)
+        if open_calls(result):
+            return _failed("it asks for a tool that its caller is to run, which cannot be done here")
         if result.status == "aborted":
             return _failed(result.abort_reason or "the call was ended")
         if result.error is not None:
@@ -134,7 +138,7 @@ def _workflow(app: Served, workflow: Workflow[Any, Any]) -> Offer:
         if result.status == "success":
             return _value(plain(result.output))
         if result.tripwire is not None:
-            return _failed(f"blocked: {result.tripwire.reason}")
+            return _blocked(result.tripwire)
         if result.status == "suspended":
             return _waits(result.run_id)
         if result.status == "cancelled":
@@ -148,6 +152,10 @@ def _value(value: Any) -> Answer:
     if isinstance(value, str):
         return Answer(text=value)
     return Answer(text=json.dumps(value, ensure_ascii=False), value=value if is_form(value) else None)
+
+
+def _blocked(info: TripwireInfo) -> Answer:
+    return _failed(info.message or "This request was blocked.")  # the reason is for those who run the server
 
 
 def _waits(run_id: str) -> Answer:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TextIO, TypeAlias, TypedDict, overload
 from urllib.parse import urlsplit
 
 import anyio
@@ -305,9 +305,12 @@ class MCPTools(Sequence[Tool[Any]]):
     def __len__(self) -> int:
         return len(self._ours())
 
-    def __getitem__(self, index: Any) -> Any:
-        found: Any = self._ours()[index]
-        return found
+    @overload
+    def __getitem__(self, index: int) -> Tool[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tool[Any]]: ...
+    def __getitem__(self, index: int | slice) -> Tool[Any] | Sequence[Tool[Any]]:
+        return self._ours()[index]
 
     def __iter__(self) -> Iterator[Tool[Any]]:
         return iter(self._ours())

@@ -8,7 +8,7 @@ the type that it must have, and without patterns, of which one can take for ever
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from procession.errors import ToolDefinitionError
@@ -43,7 +43,7 @@ def checkable(schema: Any) -> Any:
         elif key in _INNER:
             kept[key] = checkable(value)
         elif key in _CHOICES and isinstance(value, list):
-            kept[key] = [checkable(one) for one in cast("list[Any]", value)]
+            kept[key] = [checkable(one) for one in cast("Iterable[Any]", value)]
         elif key == "const" or _is_rule(key, value):
             kept[key] = value
     return kept
@@ -64,7 +64,7 @@ def _is_rule(key: str, value: Any) -> bool:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[Any]", value))
+    return isinstance(value, list) and all(isinstance(one, str) for one in cast("Iterable[Any]", value))
 
 
 def shown(schema: Any, tool: str, depth: int = 0) -> Any:
@@ -85,7 +85,7 @@ def shown(schema: Any, tool: str, depth: int = 0) -> Any:
             for key, value in entries.items()
         }
     if isinstance(schema, list):
-        return [shown(value, tool, depth + 1) for value in cast("list[Any]", schema)]
+        return [shown(value, tool, depth + 1) for value in cast("Iterable[Any]", schema)]
     return schema
 
 
