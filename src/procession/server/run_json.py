@@ -4,7 +4,7 @@ The JSON of what runs are made of: payloads, messages, chunks, results.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from procession.agents.output import AgentResult, AgentStep
 from procession.agents.state import LoopState
@@ -27,6 +27,7 @@ def shown(value: Any) -> Any:
     >>> shown({"name": "Eva", "by": object()})
     {'name': 'Eva', 'by': {'$type': 'object'}}
     """
+    given: Any = value
     if isinstance(value, HookPayload):
         return {
             "hook": value.phase, "step_number": value.step_number, "message_count": len(value.message_list)
@@ -36,7 +37,7 @@ def shown(value: Any) -> Any:
     if isinstance(value, Message):
         return message_json(value)
     if isinstance(value, AgentResult):
-        return result_json(cast("AgentResult[Any]", value))
+        return result_json(given)
     if isinstance(value, AgentStep):
         return step_json(value)
     if isinstance(value, Chunk):

@@ -180,7 +180,7 @@ class RunLog:
             end, "log.dropped", to_text({"seq": end, "run_id": self.run_id, "type": "log.dropped", "payload": payload})
         )
 
-    async def read(self, after: int = -1, *, types: Collection[str] | None = None) -> AsyncGenerator[LoggedEvent]:
+    async def read(self, after: int = -1, *, types: Collection[str] | None = None) -> AsyncGenerator[LoggedEvent, None]:
         """
         Yield the events behind number *after*, and those that are still to come, until the run has ended or waits.
 

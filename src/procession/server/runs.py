@@ -162,7 +162,7 @@ class Runs:
 
     async def read(
         self, run_id: str, *, after: int = -1, types: Collection[str] | None = None
-    ) -> AsyncGenerator[LoggedEvent]:
+    ) -> AsyncGenerator[LoggedEvent, None]:
         """
         Return the events behind number *after*, live, until the run has ended or waits: ``async for event in await
         runs.read(run_id)``; each has ``seq``, ``type`` and ``text``, its JSON in one line.

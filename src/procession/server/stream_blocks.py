@@ -68,16 +68,14 @@ class StreamBlocks:
             return held
         pieces = [piece for _, payload in held for piece in _pieces(payload)]
         texts: list[str] = [holder[name] for _, holder, name in pieces]
-        # Block by block first, then all blocks of a kind as one: what is split over two of them is found as well.
-        for lanes in ([key for key, _, _ in pieces], [key[:2] for key, _, _ in pieces]):
-            by_lane: dict[Any, list[int]] = {}
-            for at, key in enumerate(lanes):
-                by_lane.setdefault(key, []).append(at)
-            for places in by_lane.values():
-                for at, text in zip(places, _masked([texts[at] for at in places], redact), strict=True):
-                    texts[at] = text
-            if redact is None:
-                break
+        # Block behind block, of one kind as one text: what is split over two of them is found as well.
+        lanes: dict[Any, dict[Any, list[int]]] = {}
+        for at, (key, _, _) in enumerate(pieces):
+            lanes.setdefault(key[:2], {}).setdefault(key, []).append(at)
+        for blocks in lanes.values():
+            places = [at for block in blocks.values() for at in block]
+            for at, text in zip(places, _masked([texts[at] for at in places], redact), strict=True):
+                texts[at] = text
         for _, holder, name in pieces:
             holder[name] = ""
         made = [(place, redacted(payload, self._redact)) for place, payload in held]
