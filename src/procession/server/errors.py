@@ -78,7 +78,10 @@ def error_body(error: BaseException, request_id: str) -> dict[str, Any]:
         message, hint = f"the run went wrong: {type(error).__name__}", None
     else:
         message = f"the server failed: {type(error).__name__}"
-    return {"error": {"code": code, "message": message, "hint": hint, "request_id": request_id}}
+    made: dict[str, Any] = {"code": code, "message": message, "hint": hint, "request_id": request_id}
+    if isinstance(error, SchemaError):  # whose message has them as well: a form shows each at its field
+        made["faults"] = list(error.faults)
+    return {"error": made}
 
 
 def not_found(what: str, hint: str | None = None) -> RequestRefused:

@@ -32,10 +32,11 @@ from procession.processors.payloads import (
 )
 from procession.processors.stream import StreamChain
 from procession.processors.stream_plan import stream_plan
+from procession.runtime.event_json import plain
 from procession.steps.step import Step, StepContext
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["HookBody", "hook_call"]
+__all__ = ["HookBody", "hook_call", "hook_output"]
 
 _MOST: Final = 10_000
 """How many chunks one call may bring."""
@@ -75,6 +76,18 @@ def hook_call(workflow: Workflow[Any, Any], body: Mapping[str, Any]) -> tuple[Wo
     if hook is Hook.OUTPUT_STREAM:
         return _streaming(workflow, messages, where), _chunks(body)
     return workflow, _payload(hook, messages, body, where)
+
+
+def hook_output(output: Any) -> Any:
+    """
+    Return what one hook left as JSON: the chunks of a stream, else the messages' texts and what else it may change.
+    """
+    if isinstance(output, list | tuple):
+        return plain(output)
+    if not isinstance(output, HookPayload):
+        return None
+    fields = {name: plain(getattr(output, name)) for name in ("result", "retry") if name in output.changeable}
+    return {"messages": [{"role": one.role, "text": one.text} for one in output.message_list.view()], **fields}
 
 
 def _hook(workflow: Workflow[Any, Any], given: Any) -> Hook:

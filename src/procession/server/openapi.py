@@ -28,6 +28,7 @@ _ERROR: Final[Mapping[str, Any]] = {
                 "message": {"type": "string"},
                 "hint": {"type": ["string", "null"]},
                 "request_id": {"type": "string"},
+                "faults": {"type": "array", "items": {"type": "string"}},
             },
         }
     },

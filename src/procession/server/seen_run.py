@@ -10,7 +10,9 @@ from typing import Any, Literal
 from procession.agents.output import AgentResult
 from procession.agents.suspended_call import APPROVAL_SCHEMA, SuspendedCall
 from procession.messages.message import Message
+from procession.processors.payload import HookPayload
 from procession.runtime.run import Run
+from procession.server.hook_input import hook_output
 from procession.server.run_json import message_json, result_json, shown
 from procession.server.run_log import RunLog
 from procession.server.run_nodes import RunNodes
@@ -167,7 +169,9 @@ class SeenRun:
         if self.kind == "agent":
             return
         self.status = payload["status"]
-        self.output, self.error = shown(payload.get("output")), shown(payload.get("error"))
+        output = payload.get("output")
+        self.output = hook_output(output) if isinstance(output, HookPayload) else shown(output)
+        self.error = shown(payload.get("error"))
         self.tripwire = shown(payload.get("tripwire"))
         self.run = None
         self.add(type, time, "", None, 1, {key: shown(value) for key, value in payload.items()})
