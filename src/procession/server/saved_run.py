@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from procession.agents.agent import Agent
 from procession.errors import InputError, ProcessionError
+from procession.messages.shapes import is_form
 from procession.messages.usage import Usage
 from procession.messages.value import Value
 from procession.runtime.event_json import plain
@@ -144,10 +145,9 @@ def verdict(tripwire: Any) -> dict[str, Any] | None:
     """
     Return what a test holds a verdict to: who gave it, and why.
     """
-    if not isinstance(tripwire, Mapping):
+    if not is_form(tripwire):
         return None
-    form: Mapping[str, Any] = tripwire
-    return {"processor_id": form.get("processor_id"), "reason": form.get("reason")}
+    return {"processor_id": tripwire.get("processor_id"), "reason": tripwire.get("reason")}
 
 
 def _context(values: Json | None) -> Any:

@@ -157,7 +157,7 @@ def _answer(chunks: Sequence[Chunk]) -> dict[str, Any]:
         "finish": finish.reason if finish is not None else None,
     }
     usage = finish.usage if finish is not None else NO_USAGE
-    return {**made, "usage": plain(usage) if usage is not None and usage != NO_USAGE else None}
+    return {**made, "usage": plain(usage) if usage != NO_USAGE else None}
 
 
 def _error_name(seen: SeenRun) -> str | None:
