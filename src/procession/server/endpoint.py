@@ -52,7 +52,7 @@ class Endpoint(Value, kw_only=True):
     body: Any = None
     """The type of the body, such as a ``TypedDict``: checked, and written into the document."""
     query: Any = None
-    """The type of what stands behind the question mark: a ``TypedDict`` with no required key."""
+    """The type of what stands behind the question mark: a ``TypedDict``."""
     answer: Any = None
     """The type of the answer, for the document."""
     status: int = 200

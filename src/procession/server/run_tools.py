@@ -31,7 +31,7 @@ _MOST: Final = 100_000
 """How many events of a run are read: more than are kept of one."""
 
 
-class Two(TypedDict, total=False):
+class Two(TypedDict):
     """
     What is compared.
     """
@@ -128,21 +128,14 @@ async def _test(asked: Asked) -> Any:
 
 
 async def _compare_runs(asked: Asked) -> Any:
-    a, b = _two(asked)
+    a, b = asked.query["a"], asked.query["b"]
     first, second = await _run(asked.app, a), await _run(asked.app, b)
     return compare_runs(*first, *second)
 
 
 async def _compare_graphs(asked: Asked) -> Any:
-    a, b = _two(asked)
+    a, b = asked.query["a"], asked.query["b"]
     return compare_graphs(await _graph(asked.app, a), await _graph(asked.app, b))
-
-
-def _two(asked: Asked) -> tuple[str, str]:
-    a, b = asked.query.get("a"), asked.query.get("b")
-    if not a or not b:
-        raise RequestRefused("two ids are compared", status=400, reason="two", hint="?a=...&b=...")
-    return a, b
 
 
 async def _run(app: Served, run_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
