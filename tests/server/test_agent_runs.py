@@ -73,8 +73,8 @@ async def test_a_suspended_call_is_cancelled() -> None:
 async def test_a_call_that_goes_on_is_cancelled_by_its_id() -> None:
     """A call of an agent that goes on is aborted by the id of its run, and its client is told so."""
     model = Gated()
+    results: list[Any] = []
     async with live(App(agents=[Agent("slow", model=model)])) as server, anyio.create_task_group() as group:
-        results: list[Any] = []
 
         async def ask() -> None:
             results.append(await server.post("/api/agents/slow/generate", {"messages": "Hi"}))

@@ -21,8 +21,8 @@ async def test_a_draining_server_takes_no_calls_and_ends_those_that_go_on() -> N
     model = Gated()
     app = App(agents=[Agent("slow", model=model)])
     path, body = "/api/agents/slow/generate", {"messages": "Hi"}
+    answers: list[Any] = []
     async with live(app) as server, anyio.create_task_group() as group:
-        answers: list[Any] = []
 
         async def ask() -> None:
             answers.append(await server.post(path, body))

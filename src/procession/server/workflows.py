@@ -51,6 +51,7 @@ class PictureQuery(TypedDict, total=False):
     """The id of a run that is laid over it."""
     direction: Literal["TB", "LR"]
     depth: int
+    theme: Literal["auto", "light", "dark"]
 
 
 def routes(app: Served) -> list[Endpoint]:
@@ -103,7 +104,9 @@ async def _graph(asked: Asked) -> Any:
 
 async def _picture(asked: Asked) -> Any:
     workflow = listed_named(asked).workflow
-    options: dict[str, Any] = {name: asked.query[name] for name in ("direction", "depth") if name in asked.query}
+    options: dict[str, Any] = {
+        name: asked.query[name] for name in ("direction", "depth", "theme") if name in asked.query
+    }
     run = asked.query.get("run")
     if run is not None:
         options["run"] = _Ran(await asked.app.runs.summary(run))

@@ -1,0 +1,124 @@
+"""`procession serve`: begun as people begin it, asked over its socket, and ended by signals."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from procession.cli.serve import ServeJob, app_of
+from procession.errors import InputError, TargetError
+from procession.server.guard import is_loopback
+
+PARROT = """
+from procession import Agent, App
+from procession.testing.fake_model import FakeModel
+
+agent = Agent("parrot", model=FakeModel(["Hello!"]))
+app = App(agents=[agent])
+
+
+def made() -> App:
+    return App(agents=[Agent("made", model=FakeModel(["Hello!"]))])
+"""
+CHAIN = """
+from procession.workflows.workflow import create_workflow
+
+workflow = create_workflow("double", int).map(lambda n: 2 * n, id="twice").commit()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a file with an app, an agent and a function that makes an app."""
+    path = tmp_path / "shop_app.py"
+    path.write_text(PARROT)
+    return path
+
+
+@contextmanager
+def serving(*arguments: str, cwd: Path) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """Run the command while the block runs; yields the process and where it says that it serves."""
+    command = [sys.executable, "-m", "procession", "serve", *arguments, "--port", "0"]
+    with subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            yield process, address(process)
+        finally:
+            process.kill()
+
+
+def address(process: subprocess.Popen[str]) -> str:
+    """Read what the server says until it has said where it serves."""
+    assert process.stdout is not None
+    said: list[str] = []
+    for line in process.stdout:
+        said.append(line)
+        found = re.search(r"at (http://\S+)", line)
+        if found:
+            return found[1]
+    raise AssertionError("".join(said))
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_it_says_where_it_is_and_ends_by_a_signal(file: Path, number: signal.Signals, status: int) -> None:
+    """DX: the command says its addresses at the start, listens to this machine alone, and ends cleanly when told to."""
+    with serving(str(file), cwd=file.parent) as (process, url):
+        assert is_loopback(httpx.URL(url).host)
+        assert [each["id"] for each in httpx.get(f"{url}/api/agents").json()] == ["parrot"]
+        process.send_signal(number)
+        assert process.stdout is not None
+        output = process.stdout.read()
+        assert process.wait(20) == status
+    assert "/studio/" in output and "/openapi.json" in output and "Traceback" not in output
+
+
+def test_it_begins_anew_when_a_source_changes(file: Path) -> None:
+    """DX: with --reload the server is begun anew once a file changes, on the same address, also after a mistake in it."""
+    with serving(str(file), "--reload", cwd=file.parent) as (process, url):
+        file.write_text("this is no Python")
+        file.write_text(PARROT.replace('"parrot"', '"a-quite-different-parrot"'))
+        assert address(process) == url
+        assert [each["id"] for each in httpx.get(f"{url}/api/agents").json()] == ["a-quite-different-parrot"]
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command, which ends by itself."""
+    command = [sys.executable, "-m", "procession", "serve", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=40)
+
+
+def test_it_is_not_open_to_others_without_a_token(file: Path) -> None:
+    """SEC-004: beyond loopback the command refuses to begin without a token, and says what to do."""
+    refused = run(str(file), "--host", "0.0.0.0", "--port", "0", cwd=file.parent)
+    assert refused.returncode == 2 and "token" in refused.stderr and "--token-env" in refused.stderr
+
+
+def test_what_is_served(file: Path, tmp_path: Path) -> None:
+    """An app, an agent, a workflow, or what a function makes is served; anything else is refused with a hint."""
+    assert list(app_of(ServeJob(target=str(file))).agents) == ["parrot"]
+    assert list(app_of(ServeJob(target=f"{file}:agent")).agents) == ["parrot"]
+    assert list(app_of(ServeJob(target=f"{file}:made")).agents) == ["made"]
+    chain = tmp_path / "double_chain.py"
+    chain.write_text(CHAIN)
+    assert list(app_of(ServeJob(target=str(chain))).workflows) == ["double"]
+    with pytest.raises(TargetError, match="no workflow"):
+        app_of(ServeJob(target=f"{file}:FakeModel"))
+
+
+def test_what_the_command_line_says_of_an_app(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The options hold for an app that is made already; a token that is not in the environment is no token at all."""
+    job = ServeJob(target=f"{file}:made", read_only=True, studio=False, show_values=True, token_env="SHOP_TOKEN")
+    with pytest.raises(InputError, match="SHOP_TOKEN"):
+        app_of(job)
+    monkeypatch.setenv("SHOP_TOKEN", "correct-horse")
+    app = app_of(job)
+    assert app.guard.read_only and app.guard.needs_token and not app.studio
+    assert app.redact is None and app.runs.redact is None
