@@ -22,6 +22,7 @@ from procession.messages.chunks import Chunk, TextDelta, TextStart  # noqa: E402
 from procession.processors.memory.memory import Memory  # noqa: E402
 from procession.processors.processor import processor  # noqa: E402
 from procession.server.app import App  # noqa: E402
+from procession.server.limits import Limits  # noqa: E402
 from procession.storage.memory_store import InMemoryStore  # noqa: E402
 from procession.testing.fake_model import FakeModel  # noqa: E402
 from procession.testing.script import call_tool, fail, say  # noqa: E402
@@ -391,3 +392,20 @@ async def test_who_hangs_up_cancels(stream: bool) -> None:
             group.cancel_scope.cancel()
         await cancelled.wait()
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_call_that_takes_too_long_is_told_so(stream: bool) -> None:
+    """Where the server's time for a call is over the client is told, in the stream where something was sent."""
+
+    async def forever(args: Any, ctx: Any) -> None:
+        await anyio.sleep_forever()
+
+    wait: Tool[Any] = Tool(name="wait", parameters={"type": "object"}, execute=forever)
+    agent = Agent("a", model=FakeModel([say("Wait.") + call_tool("wait", {})]), tools=[wait])
+    async with client_of(agent, limits=Limits(seconds=0.2)) as client:
+        with pytest.raises(openai.APIError) as error:
+            asked: Any = await client.chat.completions.create(model="a", messages=HI, stream=stream)
+            async for _ in asked:
+                pass
+    assert (error.value.code, error.value.type) == ("timeout", "server_error")
