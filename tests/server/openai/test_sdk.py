@@ -395,6 +395,39 @@ async def test_who_hangs_up_cancels(stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+async def test_a_run_can_be_cancelled_by_its_id(stream: bool) -> None:
+    """A run is cancelled under the id that its answer has; the client is told, and does not begin it once more."""
+    begun: list[str] = []
+    ids: set[str] = set()
+    going = anyio.Event()
+
+    async def forever(args: Any, ctx: Any) -> None:
+        begun.append(ctx.run_id)
+        going.set()
+        await anyio.sleep_forever()
+
+    wait: Tool[Any] = Tool(name="wait", parameters={"type": "object"}, execute=forever)
+    agent = Agent("a", model=FakeModel([say("Wait.") + call_tool("wait", {})]), tools=[wait])
+    async with live(App(agents=[agent], token=TOKEN)) as server:
+        client = AsyncOpenAI(base_url=f"{server.url}/v1", api_key=TOKEN, max_retries=2)
+        async with client, anyio.create_task_group() as group:
+
+            async def ask() -> None:
+                with pytest.raises(openai.APIError) as error:
+                    asked: Any = await client.chat.completions.create(model="a", messages=HI, stream=stream)
+                    async for chunk in asked:
+                        ids.add(chunk.id)
+                assert error.value.code == "cancelled"
+
+            group.start_soon(ask)
+            await going.wait()
+            token = {"Authorization": f"Bearer {TOKEN}"}
+            assert (await server.post(f"/api/runs/{begun[0]}/cancel", headers=token))["cancelled"] is True
+    assert len(begun) == 1
+    assert ids == ({f"chatcmpl-{begun[0]}"} if stream else set())
+
+
+@pytest.mark.parametrize("stream", [False, True])
 async def test_a_call_that_takes_too_long_is_told_so(stream: bool) -> None:
     """Where the server's time for a call is over the client is told, in the stream where something was sent."""
 

@@ -15,7 +15,6 @@ from procession.errors import RunCancelled
 from procession.ids import new_id
 from procession.messages.message import Message
 from procession.server.endpoint import Asked, Endpoint, Example
-from procession.server.going import Going
 from procession.server.openai.answer import completion
 from procession.server.openai.conversation import new_in_thread
 from procession.server.openai.refused import chat_error, refused
@@ -28,6 +27,7 @@ from procession.steps.request_context import RequestContext
 
 __all__ = ["routes"]
 
+_HUNG_UP: Final = 499
 _DONE: Final = b"data: [DONE]\n\n"
 _STARTED: Final = int(time.time())
 
@@ -83,7 +83,7 @@ async def _complete(asked: Asked) -> Any:
     if request.resumed is not None:
         await _check_owner(agent, request.resumed, request.resource)
     messages = [] if request.resumed is not None else await new_in_thread(agent, request)
-    asking = _Asking(agent, request, messages, asked.going)
+    asking = _Asking(agent, request, messages, asked)
     await asking.check()
     if request.stream:
         return EventStream(asking.say, asked, failed=_failed)
@@ -106,11 +106,12 @@ class _Asking:
     One call of an agent, as a client asks for it.
     """
 
-    def __init__(self, agent: Agent, request: ChatRequest, messages: list[Message], going: Going) -> None:
+    def __init__(self, agent: Agent, request: ChatRequest, messages: list[Message], asked: Asked) -> None:
         self._agent = agent
         self._request = request
         self._messages = messages
-        self._going = going
+        self._service = asked.app.service
+        self._going = asked.going
         self._run_id = request.resumed or new_id()
         self._frame: dict[str, Any] = {
             "id": f"chatcmpl-{self._run_id}",
@@ -137,10 +138,11 @@ class _Asking:
         Ask, and return the answer in one piece.
         """
         options = self._options()
-        if self._request.resumed is not None:
-            result = await self._agent.resume(self._run_id, self._request.answers, **options)
-        else:
-            result = await self._agent.generate(self._messages, run_id=self._run_id, **options)
+        with self._service.called(self._run_id, self._going):
+            if self._request.resumed is not None:
+                result = await self._agent.resume(self._run_id, self._request.answers, **options)
+            else:
+                result = await self._agent.generate(self._messages, run_id=self._run_id, **options)
         return completion(self._heard(result), **self._frame, whole=self._request.structured_output is None)
 
     async def say(self, say: Say) -> None:
@@ -148,12 +150,13 @@ class _Asking:
         Ask, and say each piece of the answer as it comes.
         """
         pieces = ChatStream(**self._frame, hold=self._hold, include_usage=self._request.include_usage)
-        async with self._stream() as stream:
-            async for chunk in stream.full_stream:
-                for piece in pieces.read(chunk):
+        with self._service.called(self._run_id, self._going):
+            async with self._stream() as stream:
+                async for chunk in stream.full_stream:
+                    for piece in pieces.read(chunk):
+                        await say(event(piece))
+                for piece in pieces.finish(self._heard(await stream.result())):
                     await say(event(piece))
-            for piece in pieces.finish(self._heard(await stream.result())):
-                await say(event(piece))
         await say(_DONE)
 
     def _stream(self) -> AgentStream[Any]:
@@ -173,7 +176,12 @@ class _Asking:
         Return the result; raises why the run was ended early, if it was.
         """
         if result.status == "aborted":
-            raise self._going.because or RunCancelled("the run was ended before it had an answer")
+            because = self._going.because
+            if because is not None and because.status != _HUNG_UP:
+                raise because
+            raise RunCancelled(
+                "the run was ended before it had an answer"
+            )  # somebody cancelled it, or nobody reads this
         return result
 
     def _options(self) -> dict[str, Any]:
