@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -282,3 +283,21 @@ async def test_a_missing_key_is_told_before_anything_is_read(tmp_path: Path, env
     done = await talk(tmp_path, "--model", "openai/m", input="Hello\n", environ=environ)
     assert done.returncode == 2
     assert "OPENAI_API_KEY" in notes(done)
+
+
+def test_a_chat_for_programs(procession: Command, tmp_path: Path) -> None:
+    """--json answers each line with a line of JSON, also where an answer failed or was blocked."""
+    (tmp_path / "bot.py").write_text(
+        "from procession import Agent, Processor\nfrom procession.testing.fake_model import FakeModel\n"
+        "class Stop(Processor):\n    id = 'stop'\n"
+        "    def process_input(self, ctx):\n"
+        "        if 'stop' in ctx.view[-1].text:\n            ctx.abort('told to stop')\n"
+        "def agent():\n    return Agent('bot', model=FakeModel(['Hello.']), input_processors=[Stop()])\n"
+    )
+    done = procession("chat", "bot.py", "--json", input=b"hi\nstop\nmore\n")
+    first, second, third = (json.loads(line) for line in done.stdout.splitlines())
+    assert done.returncode == 1
+    assert first.keys() == {"status", "text", "run_id", "tripwire", "violations", "tokens", "error"}
+    assert (first["status"], first["text"], first["tokens"]) == ("completed", "Hello.", 15)
+    assert (second["status"], second["tripwire"]["reason"]) == ("blocked", "told to stop")
+    assert (third["status"], third["error"]["type"]) == ("failed", "ModelError")

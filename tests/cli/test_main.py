@@ -225,3 +225,23 @@ def test_explain(procession: Command, tmp_path: Path) -> None:
     refused = procession("explain", f"{source}:flow")
     assert refused.returncode == 2
     assert b"no agent" in refused.stderr
+
+
+def test_explain_as_json(procession: Command, tmp_path: Path) -> None:
+    """``explain --json`` says who runs where as one line of JSON."""
+    (tmp_path / "bot.py").write_text(
+        "from procession import Agent, Processor\nfrom procession.testing.fake_model import FakeModel\n"
+        "class Look(Processor):\n    id = 'look'\n    def process_input(self, ctx): ...\n"
+        "def agent():\n    return Agent('bot', model=FakeModel('x'), input_processors=[Look()])\n"
+    )
+    done = procession("explain", "bot.py", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["agent"]) == (0, "bot")
+    (place,) = [each for each in told["places"] if each["processor"] == "look"]
+    assert (place["hook"], place["source"]) == ("process_input", "input_processors")
+
+
+def test_a_key_as_json(procession: Command) -> None:
+    """``db key --json`` has the key in a line of JSON."""
+    told = json.loads(procession("db", "key", "--json").stdout)
+    assert told.keys() == {"key"} and len(told["key"]) > 20

@@ -13,6 +13,7 @@ from procession.cli.commands.db import db
 from procession.cli.commands.graph import check, graph
 from procession.cli.commands.mcp import mcp
 from procession.cli.commands.run import run
+from procession.cli.commands.runs import runs
 from procession.cli.commands.serve import serve
 
 __all__ = ["run_app"]
@@ -21,12 +22,12 @@ app = typer.Typer(
     name="procession",
     help="Run, draw and check pipelines of steps and processors.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for command in (run, serve, mcp, chat, graph, explain, check):
     app.command()(command)
+app.add_typer(runs, name="runs")
 app.add_typer(db, name="db")
 
 

@@ -22,6 +22,7 @@ from rich.console import Console
 from procession.agents.output import AgentResult
 from procession.agents.stream import AgentStream
 from procession.cli.chat_agent import ChatJob, Partner
+from procession.cli.chat_json import JsonScreen
 from procession.cli.chat_questions import answers_to
 from procession.cli.chat_screen import Screen
 from procession.cli.chat_turn import Cost, Turn
@@ -45,20 +46,20 @@ _WAKE = 0.2
 Open = Callable[[AbortSignal], AgentStream[Any]]
 
 
-def chat(job: ChatJob, out: Console, notes: Console) -> int:
+def chat(job: ChatJob, out: Console, notes: Console, *, as_json: bool = False) -> int:
     """
     Talk until there is nothing more to say, and return the exit status.
 
     On a terminal that is 0.  In a pipe, a line being a message: 1 where an answer failed, else 3 where a guard stopped one,
-    else 0.
+    else 0.  *as_json*, as in a pipe, each answer is a line of JSON.
 
     Raises ``TargetError`` and ``InputError`` for what is wrong before the first message, and ``KeyboardInterrupt`` where
     it is left by Ctrl-C.
     """
-    live = sys.stdin.isatty() and out.is_terminal
+    live = sys.stdin.isatty() and out.is_terminal and not as_json
     partner = Partner(job)
     log_to_stderr()
-    screen = Screen(out, notes, live=live)
+    screen = JsonScreen(out, notes) if as_json else Screen(out, notes, live=live)
     with start_blocking_portal() as portal:
         talk = Conversation(partner, screen, portal)
         if live:
@@ -90,6 +91,8 @@ class Conversation:
         self._loop: asyncio.AbstractEventLoop = portal.call(asyncio.get_running_loop)
         self._cost = Cost()
         self._said: set[str] = set()
+        self._error: Exception | None = None
+        """What the last answer failed with."""
         self._ahead: list[str] = []
         """Lines of a pipe that were read for an answer and are messages."""
 
@@ -163,10 +166,12 @@ class Conversation:
         partner, agent = self._partner, self._partner.agent
         turn = Turn(self._screen, self._said)
         self.turns += 1
+        self._error = None
         result = self._answer(turn, lambda stop: agent.stream(text, **partner.options(stop)))
         while result is not None and result.suspended:
             answers = answers_to(result.suspended, self._screen, self.ask)
             result = self._answer(turn, partial(self._resumed, result.run_id, answers))
+        self._screen.answered(result, self._error, turn.cost.total)
         if result is None:
             self.status = 1
         elif result.tripwire is not None:
@@ -219,6 +224,7 @@ class Conversation:
             signal.signal(signal.SIGINT, before)
 
     def _failed(self, error: Exception) -> None:
+        self._error = error
         message = error.message if isinstance(error, ProcessionError) else f"{type(error).__name__}: {error}"
         self._screen.mark("stop", message, whole=True)
         if isinstance(error, ProcessionError) and error.hint:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from procession.agents.output import AgentResult
 from procession.cli.graph import speaks_unicode
 from procession.cli.terminal_text import Wrapped, harmless
 from procession.workflows.render.text import clean, cut
@@ -93,6 +94,11 @@ class Screen:
         """
         self.end()
         self._lines(self.out, text.rstrip("\n"), "")
+
+    def answered(self, result: AgentResult | None, error: Exception | None, tokens: int) -> None:
+        """
+        Take note of how an answer has ended: all of it has been shown.
+        """
 
     # -- what is said about it
 

@@ -13,12 +13,16 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from procession.cli.complete import targets
 from procession.errors import ProcessionError, WorkflowDefinitionError
 
 __all__ = ["JsonOption", "SchemaOption", "StoreOption", "TargetArgument", "console_on", "plain_errors"]
 
 TargetArgument = Annotated[
-    str, typer.Argument(metavar="TARGET", help="A file or a module, with :name where it has several pipelines.")
+    str,
+    typer.Argument(
+        metavar="TARGET", help="A file or a module, with :name where it has several pipelines.", autocompletion=targets
+    ),
 ]
 StoreOption = Annotated[
     str | None,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import anyio
 
 from procession.cli.store import open_runtime
-from procession.cli.target import agent_in, load_target, workflow_of
+from procession.cli.target import Target, agent_in, load_target, workflow_of
 from procession.errors import InputError, TargetError
 from procession.runtime.durable.reader import RunStateReader
 from procession.workflows.describe import graph_spec
@@ -57,20 +57,28 @@ def graph(
             f"{target} is a graph, and a run is one of code", hint="name the file or module of the workflow"
         )
     found = load_target(target)
-    workflow, agent = workflow_of(found, inside=True), agent_in(found)
-    run = anyio.run(_run_of, workflow if agent is None else agent, workflow, run_id, store)
+    run, workflow = anyio.run(_run_of, found, run_id, store)
     return draw(workflow, format, run=run, **options)
 
 
-async def _run_of(owner: Any, workflow: Any, run_id: str, store: str | None) -> RunStateReader:
-    async with open_runtime(store, owner) as runtime:
-        run = await runtime.get(run_id, workflow=workflow)
-        if run.workflow_id != owner.id:
+async def _run_of(target: Target, run_id: str, store: str | None) -> tuple[RunStateReader, Any]:
+    """
+    Return a run, and the workflow that it is one of.
+    """
+    workflow = workflow_of(target)
+    async with open_runtime(store, agent_in(target)) as runtime:
+        row = await runtime.store.row(run_id)
+        if row is not None and row.owner != workflow.id:
             raise InputError(
-                f"run {run_id} is one of {run.workflow_id!r}, not of {owner.id!r}",
+                f"run {run_id} is one of {row.owner!r}, not of {workflow.id!r}",
                 hint="name the target that it is one of",
             )
-        return run
+        if row is not None and row.kind == "agent":
+            raise InputError(
+                f"run {run_id} is one of an agent by itself, of which no steps are written down",
+                hint="`procession runs show` says how it stands; the Studio shows runs as they go",
+            )
+        return await runtime.get(run_id, workflow=workflow), workflow
 
 
 def graph_changes(

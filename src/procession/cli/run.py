@@ -74,6 +74,17 @@ class Outcome:
         """
         return self.verdicts.total()
 
+    @property
+    def as_json(self) -> str:
+        """
+        Return this as one line of JSON.
+        """
+        told = {
+            "input": self.title, "messages": self.messages, "verdicts": dict(self.verdicts), "bad_lines": self.bad_lines,
+            "seconds": round(self.seconds, 6), "status": exit_code(self),
+        }  # fmt: skip
+        return json.dumps(told, ensure_ascii=False)
+
     def add(self, verdict: Verdict) -> None:
         """
         Take the next verdict, in the order of the input.

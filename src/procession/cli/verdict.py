@@ -104,7 +104,7 @@ class Judge:
         Run the workflow on the message of *line*.
         """
         run = self.runtime.create_run(self.workflow, durable=False)
-        result = await run.start(self._value(line))
+        result = await run.start(self.value(line))
         timings: dict[str, float] = {}
         ran: set[str] = set()
         for path, record in result.steps.items():
@@ -118,7 +118,10 @@ class Judge:
         verdict = self._read(line, result)
         return verdict.replace(findings=findings, timings=timings, ran=frozenset(ran), run=result)
 
-    def _value(self, line: Line) -> Any:
+    def value(self, line: Line) -> Any:
+        """
+        Return what the workflow is given for the message of *line*.
+        """
         if self._of_processors:
             return InputPayload(MessageList([Message.user(line.text)]))
         if self._of_records:

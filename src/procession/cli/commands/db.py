@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import typer
@@ -43,12 +44,13 @@ def db_status(store: StoreOption = None, schema: SchemaOption = None, as_json: J
 
 
 @db.command("key")
-def db_key() -> None:
+def db_key(as_json: JsonOption = False) -> None:
     """
     Print a new key for PROCESSION_STORE_KEY, with which stores encrypt what was said.
     """
     from procession.storage.cipher import new_key
 
     with plain_errors():
-        typer.echo(new_key())
+        key = new_key()
+        typer.echo(json.dumps({"key": key}) if as_json else key)
         sys.stdout.flush()

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from procession.cli.command import JsonOption, StoreOption, TargetArgument, plain_errors
+from procession.cli.complete import run_ids, targets
 from procession.errors import InputError
 
 __all__ = ["check", "graph"]
@@ -54,7 +55,11 @@ class Direction(StrEnum):
 def graph(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="TARGET", help="A file or a module, with :name behind it, or a graph as JSON."),
+        typer.Argument(
+            metavar="TARGET",
+            help="A file or a module, with :name behind it, or a graph as JSON.",
+            autocompletion=targets,
+        ),
     ] = None,
     format: Annotated[
         Format | None,
@@ -68,7 +73,10 @@ def graph(
         typer.Option("--diff", metavar="OLD NEW", help="Say what changed between two; 1 where that breaks."),
     ] = None,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="Say what became of this run, which is in the store.")
+        str | None,
+        typer.Option(
+            "--run", metavar="ID", help="Say what became of this run, which is in the store.", autocompletion=run_ids
+        ),
     ] = None,
     store: StoreOption = None,
     output: Annotated[
