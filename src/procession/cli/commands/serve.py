@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from procession.cli.command import plain_errors
+from procession.cli.complete import targets
 
 __all__ = ["serve"]
 
@@ -19,6 +20,7 @@ def serve(
         typer.Argument(
             metavar="TARGET",
             help="A file or a module with an App, an agent or a workflow, with :name where it has several.",
+            autocompletion=targets,
         ),
     ],
     host: Annotated[
