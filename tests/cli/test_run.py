@@ -145,7 +145,7 @@ def test_corpora_are_scored_after_the_run(procession: Command, pipeline: Path, t
         (["run", "pipeline.py", "--input", "in.jsonl", "--base-url", "http://127.0.0.1:9"], "is made already"),
         (["run", "pipeline.py", "--input", "in.jsonl", "--concurrency", "0"], "concurrency"),
         (["run", "pipeline.py"], "--input"),
-        (["graph", "pipeline.py", "--format", "png"], "png"),
+        (["graph", "pipeline.py", "--format", "pdf"], "png"),
         (["check", "nothing_of_this_name"], "there is no module"),
     ],
 )
