@@ -12,7 +12,7 @@ import anyio
 from mcp import Client, ClientSession, MCPError
 from mcp.client import IncomingMessage
 from mcp.types import Implementation, ToolListChangedNotification
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR
 from pydantic import ValidationError
 
 from procession.errors import ProcessionError, RunError, ToolServerError
@@ -102,6 +102,10 @@ class Connection:
                 raise ToolServerError(
                     f"the connection to server {self._server!r} ended before it answered ({what})",
                     hint="whether it has done what was asked is not known; the next call connects anew",
+                ) from None
+            if error.code == PARSE_ERROR:  # the SDK's own words, which quote what came
+                raise ToolServerError(
+                    f"server {self._server!r} answered what is no JSON, or too much of it ({what})"
                 ) from None
             said = visible(error.message)[:_LONGEST]
             raise ToolServerError(f"server {self._server!r} refused ({what}): {said}") from None
