@@ -168,3 +168,18 @@ async def test_a_read_only_server_changes_no_thread() -> None:
         deleted = await server.client.delete(f"{THREADS}/t?resource=ann")
     assert (changed.status_code, deleted.status_code) == (403, 403)
     assert len(await memory.recall("t", "ann")) == 1
+
+
+@pytest.mark.parametrize("way", ["generate", "stream"])
+@pytest.mark.parametrize("thread", ["t", {"id": "t"}])
+async def test_nobody_speaks_in_another_resources_thread(way: str, thread: Any) -> None:
+    """A call that names another resource's thread is not found, and no model is asked; its own one is its own."""
+    memory = await filled(("t", "ann", 2))
+    model = FakeModel("x")
+    async with live(App(agents=[Agent("a", model=model, memory=memory)])) as server:
+        body = {"messages": "Hi", "thread": thread, "resource": "bob"}
+        refused = await server.client.post(f"/api/agents/a/{way}", json=body)
+        assert (refused.status_code, model.requests) == (404, [])
+        taken = await server.client.post(f"/api/agents/a/{way}", json={**body, "resource": "ann"})
+    assert taken.status_code == 200
+    assert len(await memory.recall("t", "ann")) == 4

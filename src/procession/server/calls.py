@@ -22,6 +22,7 @@ from procession.server.run_calls import taken
 from procession.server.served import Served
 from procession.server.shared_calls import fingerprint
 from procession.server.sse import EventStream, Say, event
+from procession.server.threads import check_thread
 from procession.server.values import chunk_data, result_data
 from procession.steps.abort import AbortSignal
 
@@ -98,6 +99,7 @@ def routes(app: Served) -> list[Endpoint]:
 
 async def _generate(asked: Asked) -> Any:
     agent, options = agent_named(asked), _options(asked)
+    await check_thread(agent, options.get("thread"), options.get("resource"))
     if "run_id" in options:
         async with _joined(asked, agent, options) as stream:
             return result_data(await stream.result(), asked.request_id)
@@ -109,6 +111,7 @@ async def _generate(asked: Asked) -> Any:
 
 async def _stream(asked: Asked) -> Any:
     agent, options = agent_named(asked), _options(asked)
+    await check_thread(agent, options.get("thread"), options.get("resource"))
 
     async def produce(say: Say) -> None:
         if "run_id" in options:

@@ -8,8 +8,10 @@ from typing import Any, Final, Required
 
 from typing_extensions import TypedDict
 
+from procession.agents.agent import Agent
 from procession.errors import RequestRefused
 from procession.messages.message import Message
+from procession.messages.shapes import is_form
 from procession.processors.memory.memory import Memory
 from procession.runtime.event_json import plain
 from procession.server.agents import agent_named
@@ -21,7 +23,7 @@ from procession.server.values import message_data
 from procession.storage.base import UNCHANGED
 from procession.storage.threads import Thread
 
-__all__ = ["routes"]
+__all__ = ["check_thread", "routes"]
 
 _THREADS: Final = "/api/agents/{agent_id}/threads"
 _ONE: Final = f"{_THREADS}/{{thread_id}}"
@@ -156,6 +158,18 @@ def routes(app: Served) -> list[Endpoint]:
             summary="Show a thread with all its messages.",
         ),
     ]  # fmt: skip
+
+
+async def check_thread(agent: Agent, thread: Any, resource: str | None) -> None:
+    """
+    Refuse the *thread* of a call, its id or a mapping with it, where it is another resource's: nothing runs for it.
+    """
+    thread_id = thread.get("id") if is_form(thread) else thread
+    if agent.memory is None or resource is None or not isinstance(thread_id, str):
+        return
+    known = await agent.memory.storage.thread(thread_id)
+    if known is not None and known.resource_id != resource:
+        raise not_found(_NO_THREAD)
 
 
 async def _list(asked: Asked) -> Any:
