@@ -107,3 +107,20 @@ async def test_a_run_id_that_was_used_is_not_used_again() -> None:
         await server.post("/api/agents/a/generate", body)
         other = await server.client.post("/api/agents/b/generate", json=body)
         assert (other.status_code, other.json()["error"]["code"]) == (409, "run-id-taken")
+
+
+async def test_a_caller_goes_on_with_its_own_call() -> None:
+    """Whoever asked an agent answers its question and is given the rest: whole, or chunk by chunk."""
+    paid: list[int] = []
+    async with live(App(agents=[payer(paid, times=2)])) as server:
+        for _ in range(2):
+            asked = await server.post("/api/agents/payer/generate", {"messages": "Pay 5"})
+            body = {"run_id": asked["run_id"], "answers": {asked["suspended"][0]["question_id"]: {"approved": True}}}
+            if not paid:
+                assert (await server.post("/api/agents/payer/resume", body))["text"] == "Done."
+            else:
+                told = await events_of(server, "/api/agents/payer/resume/stream", body)
+                assert told[-1].data["text"] == "Done."
+            late = await server.client.post("/api/agents/payer/resume/stream", json=body)
+            assert late.status_code == 409
+    assert paid == [5, 5]

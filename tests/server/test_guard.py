@@ -156,6 +156,25 @@ async def test_hosts_and_origins_that_are_named_may_ask() -> None:
         assert (await server.client.get("/healthz", headers={"Host": "other.example"})).status_code == 421
 
 
+async def test_a_request_that_names_no_host_is_refused() -> None:
+    """SEC-004: no host at all is none of the server's, also where it listens to an address that is no name."""
+    for served in (app(), app(hosts=["::1", ""])):
+        served.configure(hosts=["::1"])
+        assert "" not in served.guard.hosts and "::1" in served.guard.hosts
+        async with live(served) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.1 421")
+            writer.close()
+
+
+def test_values_are_not_shown_where_others_guard() -> None:
+    """SEC-004: an app that leaves the guard to others shows no values as they are; with a token it may."""
+    with pytest.raises(DefinitionError, match="redact=None"):
+        app(trusted=True, redact=None)
+    assert app(trusted=True, redact=None, token="correct-horse").redact is None
+
+
 async def test_every_answer_says_what_a_page_may_do() -> None:
     """SEC-004: whatever is answered, no script but the server's own files may run in it, and nobody may frame it."""
     async with live(app()) as server:

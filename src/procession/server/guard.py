@@ -36,7 +36,7 @@ class Guard:
         if token is not None and not token.strip():
             raise DefinitionError("an App's token is empty", hint="give a long random text, or None for loopback alone")
         self._token = token.encode() if token is not None else None
-        self.hosts = _LOOPBACK | {_bare(host) for host in hosts}
+        self.hosts = (_LOOPBACK | {host if _is_address(host) else _bare(host) for host in hosts}) - {""}
         self.origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self.read_only = read_only
         self.trusted = trusted

@@ -57,6 +57,11 @@ class Served:
 
         Raises ``DefinitionError`` for what is no agent or workflow, for two of one id, and for options that cannot be.
         """
+        if redact is None and trusted and token is None:
+            raise DefinitionError(
+                "an App that others guard shows values as they are (redact=None)",
+                hint="give it a token of its own, or leave redact out",
+            )
         self.agents: Mapping[str, Agent] = _by_id(agents, Agent)
         self.workflows: Mapping[str, Workflow[Any, Any]] = _by_id(workflows, Workflow)
         self.runtime = runtime if runtime is not None else Runtime()

@@ -14,7 +14,7 @@ import anyio
 from procession.errors import RequestRefused
 from procession.processors.tenant import SERVED
 from procession.runtime.runtime import Runtime
-from procession.server.going import Going
+from procession.server.going import GRACE, Going
 from procession.server.limits import Limits
 from procession.steps.own_task import OwnTask
 
@@ -123,7 +123,8 @@ class Service:
             runtime.give_back()
         for going in self._going():
             going.end(_ending())
-        await self._idle()
+        with anyio.move_on_after(2 * GRACE):  # what ignores that it is cancelled holds up no end
+            await self._idle()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
