@@ -27,7 +27,9 @@ function Chat({ agent }: { agent: Agent }) {
   const [text, setText] = useState("");
   const end = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
-  useEffect(() => end.current?.scrollIntoView({ block: "end" }), [turns.length, last?.text, last?.status]);
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: "end" }); // which gives a promise in newer browsers
+  }, [turns.length, last?.text, last?.status]);
   const submit = () => {
     const given = text.trim();
     if (!given || busy) return;

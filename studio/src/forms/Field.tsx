@@ -111,7 +111,7 @@ function TextInput({ schema, value, change, ids }: FieldProps & { ids: object })
   const fitting = format === "datetime-local" ? text.replace(/(Z|[+-]\d\d:\d\d)$/, "") : text;
   const set = (given: string) => change(format === "datetime-local" && given ? `${given}${given.length === 16 ? ":00" : ""}Z` : given);
   if (format === undefined && (text.length > 60 || text.includes("\n") || (typeof schema.maxLength !== "number" && schema.format === undefined)))
-    return <textarea {...ids} rows={Math.min(10, Math.max(2, text.split("\n").length))} value={text} onChange={(event) => change(event.target.value)} />;
+    return <textarea {...ids} rows={Math.min(10, Math.max(1, text.split("\n").length))} value={text} onChange={(event) => change(event.target.value)} />;
   return (
     <>
       <input {...ids} type={format ?? "text"} step={format === "datetime-local" ? 1 : undefined} value={fitting} onChange={(event) => set(event.target.value)} />

@@ -43,7 +43,9 @@ function ForkDialog({ run, path, close }: { run: LiveRun; path: string; close: (
   const [what, setWhat] = useState<"nothing" | "input" | string>("nothing");
   const [value, setValue] = useState<Json>(null);
   const [wrong, setWrong] = useState(false);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   const choose = (to: string) => {
     setWhat(to);
     setWrong(false);

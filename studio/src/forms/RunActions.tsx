@@ -66,7 +66,9 @@ function SaveTestDialog({ id, close }: { id: string; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [target, setTarget] = useState("");
   const [test, setTest] = useState<SavedTest | null>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   const make = useAction(async () => {
     const query = target.trim() ? `?${new URLSearchParams({ target: target.trim() })}` : "";
     setTest(await get<SavedTest>(path`/api/runs/${id}/test` + query));

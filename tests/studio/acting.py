@@ -1,0 +1,101 @@
+"""
+What the tests of forms, chat, forks and comparisons act on.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from procession import Agent, App, StepContext, Workflow, create_workflow, step, tool
+from procession.processors.guardrails.pii import PIIDetector
+from procession.runtime.runtime import Runtime
+from procession.storage.memory_journal import InMemoryJournal
+from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
+from tests.studio import demo
+
+__all__ = ["app"]
+
+
+class Address(BaseModel):
+    city: str
+    zip: str | None = None
+
+
+class Card(BaseModel):
+    kind: Literal["card"] = "card"
+    number: str
+
+
+class Invoice(BaseModel):
+    kind: Literal["invoice"] = "invoice"
+    days: int = 14
+
+
+class Order(BaseModel):
+    """What is ordered, and for whom."""
+
+    name: str = Field(description="Who gets it.")
+    pieces: int = Field(ge=1)
+    gift: bool = False
+    size: Literal["small", "large"] = "small"
+    day: datetime.date | None = None
+    to: list[Address] = Field(default_factory=lambda: [])
+    pay: Card | Invoice = Invoice()
+
+
+class Decision(BaseModel):
+    approved: bool
+    remark: str = ""
+
+
+@step
+def price(ctx: StepContext[Order]) -> int:
+    return ctx.input.pieces * 10
+
+
+@step
+def label(ctx: StepContext[int]) -> str:
+    return f"{ctx.input} euros"
+
+
+answers: list[Decision] = []
+
+
+@step(resume_type=Decision)
+async def approve(ctx: StepContext[int]) -> bool:
+    decision: Decision = await ctx.suspend({"amount": ctx.input, "note": demo.HOSTILE}, label="manager")
+    answers.append(decision)
+    return decision.approved
+
+
+@step
+def order(ctx: StepContext[bool]) -> str:
+    return "ordered" if ctx.input else "not this year"
+
+
+@tool(requires_approval=True)
+def refund(number: str) -> str:
+    """Pay an order back."""
+    return f"order {number} is paid back"
+
+
+def app() -> App:
+    """An app with something of everything that can be acted on."""
+    ordering: Any = create_workflow("ordering", Order).then(price).then(label).commit()
+    relabelled: Any = create_workflow("relabelled", Order).then(price).map(str, id="as-text").commit()
+    purchase: Workflow[Any, Any] = create_workflow("purchase", int).then(approve).then(order).commit()
+    pieces = ["Of cour", "se! Write to help@exam", "ple.com, ", "order 1234567!"]
+    support = Agent(
+        "support", model=FakeModel(Reply(text=pieces), repeat_last=True), instructions="You help.",
+        input_processors=[demo.guards], output_processors=[demo.Calm(), PIIDetector(redaction="placeholder")],
+    )  # fmt: skip
+    script = [Reply(text="I look.", tool_calls=[ScriptedCall("refund", {"number": "7"})]), Reply(text=f"Done. {demo.HOSTILE}")]
+    clerk = Agent("clerk", model=FakeModel(script * 20), tools=[refund])
+    answers.clear()
+    return App(
+        agents=[support, clerk], workflows=[ordering, relabelled, purchase, demo.race],
+        runtime=Runtime(InMemoryJournal()),
+    )  # fmt: skip
