@@ -8,6 +8,8 @@ from tests.server.live import live
 
 from procession import Agent, App, StepContext, create_workflow, step
 from procession.processors.guardrails.pii import PIIDetector
+from procession.runtime.runtime import Runtime
+from procession.storage.memory_journal import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 
 
@@ -21,7 +23,7 @@ def served() -> App:
     agent = Agent("clerk", model=model, output_processors=[PIIDetector(redaction="placeholder")])
     workflow: Any = create_workflow("twice", int).then(double).commit()
     more: Any = create_workflow("thrice", int).then(double).map(str, id="text").commit()
-    return App(agents=[agent], workflows=[workflow, more])
+    return App(agents=[agent], workflows=[workflow, more], runtime=Runtime(InMemoryJournal()))
 
 
 async def test_a_bundle_has_all_of_a_run_and_nothing_that_is_masked_elsewhere() -> None:
@@ -63,3 +65,18 @@ async def test_what_does_not_fit_is_told_by_field() -> None:
         )
     assert answer.status_code == 422 and answer.json()["error"]["faults"][0].startswith("value: ")
     assert guards.json()["error"]["faults"][0].startswith("tool_result.tool: ")
+
+
+async def test_a_hook_that_is_run_by_itself_is_seen_chunk_by_chunk() -> None:
+    """A run of the stream's hook tells what each processor made of each chunk, also where runs are kept in a store."""
+    async with live(served()) as server:
+        samples = await server.get("/api/workflows/clerk-output-processor/samples")
+        for sample in samples:
+            run = await server.post("/api/workflows/clerk-output-processor/runs", {**sample["body"], "wait": True})
+            assert run["status"] == "success", sample["title"]
+            if sample["title"] == "Text in pieces":
+                page = await server.get(f"/api/runs/{run['run_id']}/events", params={"types": "stream.passed"})
+                passed = [event["payload"] for event in page["events"]]
+    assert [one["number"] for one in passed] == list(range(len(passed)))
+    left = "".join(chunk.get("text", "") for one in passed for chunk in one["left"])
+    assert "[EMAIL]" in left and any(stage["processor"] == "pii-detector" for one in passed for stage in one["stages"])

@@ -8,13 +8,14 @@ import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
+from tests.studio import demo
 
 from procession import Agent, App, StepContext, Workflow, create_workflow, step, tool
+from procession.models.model import ModelRequest
 from procession.processors.guardrails.pii import PIIDetector
 from procession.runtime.runtime import Runtime
 from procession.storage.memory_journal import InMemoryJournal
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
-from tests.studio import demo
 
 __all__ = ["app"]
 
@@ -77,9 +78,15 @@ def order(ctx: StepContext[bool]) -> str:
 
 
 @tool(requires_approval=True)
-def refund(number: str) -> str:
+def refund(number: str, note: str) -> str:
     """Pay an order back."""
     return f"order {number} is paid back"
+
+
+def _clerk(request: ModelRequest) -> Reply:
+    if any(message.role == "tool" for message in request.messages):
+        return Reply(text=f"Done. {demo.HOSTILE}")
+    return Reply(text="I look.", tool_calls=[ScriptedCall("refund", {"number": "7", "note": demo.HOSTILE})])
 
 
 def app() -> App:
@@ -92,8 +99,7 @@ def app() -> App:
         "support", model=FakeModel(Reply(text=pieces), repeat_last=True), instructions="You help.",
         input_processors=[demo.guards], output_processors=[demo.Calm(), PIIDetector(redaction="placeholder")],
     )  # fmt: skip
-    script = [Reply(text="I look.", tool_calls=[ScriptedCall("refund", {"number": "7"})]), Reply(text=f"Done. {demo.HOSTILE}")]
-    clerk = Agent("clerk", model=FakeModel(script * 20), tools=[refund])
+    clerk = Agent("clerk", model=FakeModel(_clerk, repeat_last=True), tools=[refund])
     answers.clear()
     return App(
         agents=[support, clerk], workflows=[ordering, relabelled, purchase, demo.race],

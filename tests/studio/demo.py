@@ -5,7 +5,6 @@ What the browser tests look at: an agent with processors, and a workflow with on
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -13,8 +12,6 @@ import anyio
 from procession import (
     Agent,
     Chunk,
-    Message,
-    MessageList,
     Processor,
     RetryPolicy,
     StepContext,

@@ -32,12 +32,17 @@ from procession.processors.payloads import (
 )
 from procession.processors.stream import StreamChain
 from procession.processors.stream_plan import stream_plan
+from procession.processors.stream_watched import Passed, WatchedChain
 from procession.runtime.event_json import plain
+from procession.runtime.observer import Told
+from procession.runtime.run import Run
 from procession.steps.step import Step, StepContext
 from procession.workflows.workflow import Workflow, create_workflow
 
-__all__ = ["HookBody", "hook_call", "hook_output"]
+__all__ = ["HookBody", "hook_call", "hook_output", "watch_stream"]
 
+_PASSED: Final = "hook-stream-passed"
+"""Where the scope of a run has what is told of each chunk."""
 _MOST: Final = 10_000
 """How many chunks one call may bring."""
 
@@ -76,6 +81,25 @@ def hook_call(workflow: Workflow[Any, Any], body: Mapping[str, Any]) -> tuple[Wo
     if hook is Hook.OUTPUT_STREAM:
         return _streaming(workflow, messages, where), _chunks(body)
     return workflow, _payload(hook, messages, body, where)
+
+
+def watch_stream(run: Run[Any, Any]) -> None:
+    """
+    Let whoever observes *run*, which has not begun, be told each chunk that passes its processors.
+    """
+    watchers = run.state.watchers
+    if not watchers:
+        return
+    number = 0
+
+    def passed(passed: Passed) -> None:
+        nonlocal number
+        told = Told("stream.passed", run.state.now(), Hook.OUTPUT_STREAM.value, {"passed": passed, "number": number})
+        number += 1
+        for tap in watchers:
+            tap(told)
+
+    run.scope.resources[_PASSED] = passed
 
 
 def hook_output(output: Any) -> Any:
@@ -196,7 +220,12 @@ def _streaming(
     assert plan is not None  # it has the hook
 
     async def process_output_stream(ctx: StepContext[Any]) -> list[Chunk]:
-        stream = StreamChain(plan, ctx.scope, messages)
+        told = ctx.scope.resources.get(_PASSED)
+        stream = (
+            WatchedChain(plan, ctx.scope, messages, told)
+            if told is not None
+            else StreamChain(plan, ctx.scope, messages)
+        )
         stream.begin(step_number=where["step_number"], steps=(), retry_count=where["retry_count"])
         left: list[Chunk] = []
         for chunk in ctx.input:

@@ -13,7 +13,7 @@ from procession.errors import RequestRefused
 from procession.ids import new_id
 from procession.server.catalog import Listed, listed_named
 from procession.server.endpoint import Asked, Endpoint, json_bytes
-from procession.server.hook_input import HookBody, hook_call
+from procession.server.hook_input import HookBody, hook_call, watch_stream
 from procession.server.run_calls import RunCall, taken
 from procession.server.served import Served
 from procession.server.shared_calls import fingerprint
@@ -103,7 +103,9 @@ async def begun_run(app: Served, listed: Listed, run_id: str, body: dict[str, An
             resource_id=body.get("resource"),
             state=body.get("state"),
             request_context=RequestContext(body.get("request_context", {})),
+            durable=False if listed.kind == "processors" else None,  # what a hook is given is in no store
         )
+        watch_stream(run)
         seen = app.runs.get(run_id)
         if seen is not None:
             seen.asked = body

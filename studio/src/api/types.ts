@@ -74,6 +74,9 @@ export interface Question {
   question_id: string;
   payload: Json;
   schema: JsonObject | null;
+  /** Of an agent's tool call that waits. */
+  tool?: string;
+  args?: Json;
 }
 
 export interface NodeRecord {

@@ -136,7 +136,7 @@ function Replay({ run, passed }: { run: LiveRun; passed: Passed[] }) {
     if (!output) return setNow({ id: "", text: textOf(passed.map((one) => one.came)), status: "no processor takes part in the stream now" });
     const chunks = passed.map((one) => one.came).filter((chunk) => chunk !== null && /^(text|reasoning|tool|source|file|finish|step-start|response-metadata|raw|data-)/.test(String(chunk.type)));
     const made = await post<Run>(path`/api/workflows/${output.id}/runs`, { hook: "process_output_stream", chunks, messages: run.run.input ?? [], wait: true });
-    const page = await get<{ events: RunEvent[] }>(path`/api/runs/${made.run_id}/events` + "?types=stream.passed&limit=10000");
+    const page = await get<{ events: RunEvent[] }>(path`/api/runs/${made.run_id}/events` + "?types=stream.passed&limit=5000");
     setNow({ id: made.run_id, text: textOf(passedOf(page.events).flatMap((one) => one.left)), status: made.status });
   });
   const then = textOf(passed.flatMap((one) => one.left));

@@ -20,7 +20,7 @@ export function passedOf(events: readonly RunEvent[]): Passed[] {
       number: typeof number === "number" ? number : found.length,
       turn: event.node_path,
       came: isChunk(came) ? came : null,
-      stages: Array.isArray(stages) ? (stages as unknown as Passed["stages"]).map((stage) => ({ processor: String(stage.processor), out: list(stage.out) })) : [],
+      stages: Array.isArray(stages) ? (stages as unknown as Passed["stages"]).map((stage) => ({ processor: String(stage.processor ?? (stage as unknown as JsonObject).node_path ?? "branches together"), out: list(stage.out) })) : [],
       left: list(left),
     });
   }

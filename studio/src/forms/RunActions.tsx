@@ -106,15 +106,17 @@ function SaveTestDialog({ id, close }: { id: string; close: () => void }) {
             </p>
           ))}
           {Object.entries(test.files).map(([name, text]) => (
-            <details key={name} open={name.endsWith(".py")}>
-              <summary>
-                <code>{visible(name)}</code>{" "}
+            <div key={name} className="stack">
+              <div>
                 <button type="button" className="quiet" onClick={() => saveText(name, text)}>
                   Download {visible(name)}
                 </button>
-              </summary>
-              <pre>{visible(text)}</pre>
-            </details>
+              </div>
+              <details open={name.endsWith(".py")}>
+                <summary>What is in it</summary>
+                <pre tabIndex={0}>{visible(text)}</pre>
+              </details>
+            </div>
           ))}
         </div>
       )}

@@ -8,15 +8,8 @@ import { JsonView } from "../ui/JsonView";
 import { Card, Problem } from "../ui/parts";
 import { useAction } from "../ui/useAction";
 import { visible } from "../ui/visible";
-import { initial, isForm, type Schema } from "./schema";
+import { initial, isForm } from "./schema";
 import { SchemaForm } from "./SchemaForm";
-
-const APPROVAL: Schema = {
-  title: "Answer",
-  type: "object",
-  properties: { approved: { type: "boolean", title: "Approve the call" }, reason: { type: "string", title: "Why not" } },
-  required: ["approved"],
-};
 
 export function SuspendedPanel({ run }: { run: LiveRun }) {
   const [answered, setAnswered] = useState<Record<string, Json>>({});
@@ -49,7 +42,7 @@ interface AskProps {
 }
 
 function Ask({ run, question, waiting, done, earlier, keep }: AskProps) {
-  const schema = question.schema ?? (isApproval(question) ? APPROVAL : null);
+  const schema = question.schema;
   const [answer, setAnswer] = useState<Json>(() => (isForm(schema) ? initial(schema, schema) : ""));
   const [wrong, setWrong] = useState(false);
   const [told, setTold] = useState("");
@@ -68,7 +61,7 @@ function Ask({ run, question, waiting, done, earlier, keep }: AskProps) {
     }
     run.reload();
   });
-  const title = question.label ?? question.path;
+  const title = question.tool ? `tool ${question.tool}` : (question.label ?? question.path);
   return (
     <Card
       title={
@@ -85,7 +78,13 @@ function Ask({ run, question, waiting, done, earlier, keep }: AskProps) {
           give.run(answer);
         }}
       >
-        {question.payload !== null && <JsonView value={question.payload} />}
+        {question.tool && (
+          <div>
+            <h3>It is to be called with</h3>
+            <JsonView value={question.args ?? null} />
+          </div>
+        )}
+        {question.payload !== null && question.payload !== undefined && <JsonView value={question.payload} />}
         <SchemaForm schema={schema} value={answer} change={setAnswer} name="Answer" faults={give.error?.faults} told={setWrong} />
         {give.error && <Problem error={give.error} />}
         <div className="form-foot">
@@ -98,8 +97,4 @@ function Ask({ run, question, waiting, done, earlier, keep }: AskProps) {
       </form>
     </Card>
   );
-}
-
-function isApproval(question: Question): boolean {
-  return isForm(question.payload) && (question.payload.kind === "approval" || question.payload.requires_approval === true);
 }
