@@ -26,6 +26,24 @@ app = App(agents=[agent])
 def made() -> App:
     return App(agents=[Agent("made", model=FakeModel(["Hello!"]))])
 """
+ENDLESS = """
+import anyio
+
+from procession import Agent
+from procession.messages.chunks import TextDelta, TextStart
+
+
+class Endless:
+    id = "endless"
+
+    async def stream(self, request):
+        yield TextStart()
+        yield TextDelta("One")
+        await anyio.sleep_forever()
+
+
+agent = Agent("endless", model=Endless())
+"""
 CHAIN = """
 from procession.workflows.workflow import create_workflow
 
@@ -75,6 +93,22 @@ def test_it_says_where_it_is_and_ends_by_a_signal(file: Path, number: signal.Sig
         output = process.stdout.read()
         assert process.wait(20) == status
     assert "/studio/" in output and "/openapi.json" in output and "Traceback" not in output
+
+
+def test_a_second_signal_waits_for_nobody(tmp_path: Path) -> None:
+    """DX: whoever interrupts a server twice need not wait for its calls; it still ends without a traceback."""
+    (tmp_path / "endless_agent.py").write_text(ENDLESS)
+    with serving("endless_agent.py", cwd=tmp_path) as (process, url), httpx.Client(base_url=url) as client:
+        with client.stream("POST", "/api/agents/endless/stream", json={"messages": "Hi"}) as stream:
+            next(stream.iter_lines())
+            process.send_signal(signal.SIGINT)
+            while httpx.get(f"{url}/readyz").status_code == 200:
+                pass
+            process.send_signal(signal.SIGINT)
+            assert process.stdout is not None
+            output = process.stdout.read()
+            assert process.wait(20) == 130
+    assert "Traceback" not in output and "rror" not in output
 
 
 def test_it_begins_anew_when_a_source_changes(file: Path) -> None:

@@ -119,12 +119,18 @@ class Service:
             reader.end(_ending(), grace=1)
         with anyio.move_on_after(self._limits.drain if seconds is None else seconds):
             await self._idle()
-        for runtime in self._runtimes:
-            runtime.give_back()
-        for going in self._going():
-            going.end(_ending())
+        self._end_all(grace=GRACE)
         with anyio.move_on_after(2 * GRACE):  # what ignores that it is cancelled holds up no end
             await self._idle()
+
+    def cut(self) -> None:
+        """
+        Cancel what goes on, at once.
+        """
+        self.draining = True
+        self._end_all(grace=0)
+        for going in self._going():
+            going.scope.cancel()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -144,6 +150,12 @@ class Service:
                     await self.drain()
 
     # -- what goes on
+
+    def _end_all(self, *, grace: float) -> None:
+        for runtime in self._runtimes:
+            runtime.give_back()
+        for going in self._going():
+            going.end(_ending(), grace=grace)
 
     def _going(self) -> list[Going]:
         return [*self._calls, *self._detached]

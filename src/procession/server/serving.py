@@ -62,7 +62,7 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """
-        Listen to the signals that end a program; a second one ends it at once.
+        Listen to the signals that end a program; a second one cancels what goes on, a third waits for nothing.
         """
         loop = asyncio.get_running_loop()
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
 
     def _end(self, number: int) -> None:
         if self._draining is not None:
-            self.force_exit = self.should_exit = True
+            self.force_exit = self.should_exit  # the third: nothing is waited for
             self._draining.cancel()
             return
         self.ended_by = number
@@ -89,6 +89,8 @@ class Server(uvicorn.Server):
     async def _drain(self) -> None:
         try:
             await self._app.service.drain(self._seconds)
+        except asyncio.CancelledError:
+            self._app.service.cut()
         finally:
             self.should_exit = True
 
