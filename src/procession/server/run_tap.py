@@ -4,6 +4,7 @@ RunTap: makes what is shown of a run while it goes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from procession.processors.payload import HookPayload
@@ -27,17 +28,19 @@ class RunTap:
     Is told the log of one run and writes it down as JSON at once: what it is told of changes.
     """
 
-    __slots__ = ("_bases", "_begun", "_inside", "_maker", "_run", "_seen")
+    __slots__ = ("_bases", "_begun", "_inside", "_maker", "_open", "_run", "_seen")
 
-    def __init__(self, run: Run[Any, Any], seen: SeenRun, *, inside: bool) -> None:
+    def __init__(self, run: Run[Any, Any], open: Callable[[Run[Any, Any]], tuple[SeenRun, bool]]) -> None:
         """
-        Make the tap of *run*, which is told into *seen*; *inside* of one that goes on already under the same id.
+        Make the tap of *run*; *open* gives what it is told into once there is something to tell, and whether it is inside of
+        one that goes on already under the same id.
         """
         self._run = run
-        self._seen = seen
+        self._open = open
+        self._seen: SeenRun | None = None
         self._maker = EventMaker(run.id)
         self._begun = False
-        self._inside = inside
+        self._inside = False
         self._bases: dict[int, tuple[Record, HookPayload, int]] = {}
         """The payloads of hooks that go on, as they were, and how many findings there were by then."""
 
@@ -46,8 +49,11 @@ class RunTap:
         Write down what *entry* says.
         """
         seen = self._seen
+        if seen is None:
+            seen, self._inside = self._open(self._run)
+            self._seen = seen
         if isinstance(entry, Told):
-            self._told(entry)
+            self._told(seen, entry)
             return
         if not self._begun:
             self._begun = True
@@ -66,14 +72,14 @@ class RunTap:
             seen.add(event.type, event.ts, event.node_path, event.node_id, event.attempt, payload)
         if isinstance(entry, Record):
             if isinstance(entry.input, HookPayload):
-                self._hook(entry, entry.input)
+                self._hook(seen, entry, entry.input)
             if isinstance(entry.stop, Suspended) and entry.stop.path == entry.path:
                 stop, step = entry.stop, getattr(entry.node, "step", None)
                 schema = schema_of(step.resume_type) if step is not None else None
                 said = schema.json_schema() if schema is not None else None
                 seen.asks(entry.path, stop.label, shown(stop.payload), said)
 
-    def _hook(self, record: Record, payload: HookPayload) -> None:
+    def _hook(self, seen: SeenRun, record: Record, payload: HookPayload) -> None:
         """
         Keep the payload of a processor that begins, and tell of the difference once it has ended.
         """
@@ -89,13 +95,13 @@ class RunTap:
             return
         now = [one for one in violations[found:] if one.processor_id == step.owner.id]
         made = hook_json(record, payload, base, step.owner.id, now)
-        self._seen.add("hook.changed", record.ended, record.path, record.id, record.attempt, made)
+        seen.add("hook.changed", record.ended, record.path, record.id, record.attempt, made)
 
-    def _told(self, told: Told) -> None:
+    def _told(self, seen: SeenRun, told: Told) -> None:
         """
         Write down what an agent says of its run.
         """
-        seen, payload = self._seen, told.payload
+        payload = told.payload
         if told.kind == "agent.began":
             seen.is_agent(payload["agent_id"], payload["messages"], payload["options"], resumed=payload["resumed"])
         elif told.kind == "agent.ended":

@@ -5,19 +5,25 @@ Runs: the runs that were seen of late, and those that a store keeps.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
 
 from procession.errors import RunNotFound
 from procession.runtime.observer import Tap
 from procession.runtime.run import Run
 from procession.runtime.runtime import Runtime
 from procession.server.redaction import DEFAULT, Redactor, redacted
+from procession.storage.base import RunRow
 
 if TYPE_CHECKING:
     from procession.server.run_log import LoggedEvent
     from procession.server.seen_run import SeenRun
 
 __all__ = ["Runs"]
+
+_POLL: Final = 0.5
+"""Seconds after which a store is asked again for what has happened to a run that goes on in another process."""
 
 
 class Runs:
@@ -41,6 +47,8 @@ class Runs:
         self.max_size = max_size
         """How many characters the events of all of them have together."""
         self._runs: dict[str, SeenRun] = {}
+        self._runtimes: list[Runtime] = []
+        """Those whose stores are asked for what is not in memory."""
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -62,13 +70,22 @@ class Runs:
         """
         if self not in runtime.observers:
             runtime.observers += (self,)
+        if runtime not in self._runtimes:
+            self._runtimes.append(runtime)
 
     def observe(self, run: Run[Any, Any], /) -> Tap | None:
         """
         Return what takes down the log of *run*.
         """
-        from procession.server.run_log import RunLog  # with the first run: an app may be made of agents that never run
-        from procession.server.run_tap import RunTap
+        from procession.server.run_tap import RunTap  # with the first run: an app may be made of agents that never run
+
+        return RunTap(run, self._open)
+
+    def _open(self, run: Run[Any, Any]) -> tuple[SeenRun, bool]:
+        """
+        Return what is known of *run*, which begins, and whether that goes on already under the same id.
+        """
+        from procession.server.run_log import RunLog
         from procession.server.seen_run import SeenRun
 
         seen = self._runs.get(run.id)
@@ -77,13 +94,14 @@ class Runs:
             self._make_room()
             log = RunLog(run.id, max_events=self.max_events, max_size=self.max_size // 8, redact=self.redact)
             seen = self._runs[run.id] = SeenRun(run.id, log)
+            seen.went_on = run.state.history is not None
         if not inside:
             seen.run = run
             seen.graph_hash = getattr(run.definition, "graph_hash", "") or seen.graph_hash
             seen.resource_id = run.resource_id if run.resource_id is not None else seen.resource_id
             outer = run.scope.outer
             seen.outer_run_id = outer.run_id if outer is not None else None
-        return RunTap(run, seen, inside=inside)
+        return seen, inside
 
     def _make_room(self) -> None:
         size = sum(seen.log.size for seen in self._runs.values())
@@ -117,20 +135,50 @@ class Runs:
         """
         Return runs, the newest first: ``{"runs": [summary without nodes], "next": run id | None}``.
         """
-        found: list[dict[str, Any]] = []
-        for seen in reversed(tuple(self._runs.values())):
+        from procession.server.kept_runs import kept_heads
+
+        found: dict[str, dict[str, Any]] = {}
+        for seen in tuple(self._runs.values()):
             if (
                 owner in (None, seen.owner) and kind in (None, seen.kind) and status in (None, seen.status)
                 and resource in (None, seen.resource_id)
             ):  # fmt: skip
-                found.append(seen.summary(nodes=False))
-        found.sort(key=lambda one: one["created_at"], reverse=True)
-        if after is not None:
-            ids = [one["run_id"] for one in found]
-            found = found[ids.index(after) + 1 :] if after in ids else []
-        more = len(found) > limit
-        found = found[:limit]
-        return {"runs": redacted(found, self.redact), "next": found[-1]["run_id"] if more else None}
+                found[seen.run_id] = seen.summary(nodes=False)
+        place = await self._place(after) if after is not None else None
+        kept = await kept_heads(
+            self._runtimes, owner=owner, status=status, resource=resource, until=place[0] if place else None,
+            limit=limit + 1 + len(self._runs),
+        )  # fmt: skip
+        for head in kept:
+            if head["run_id"] not in self._runs and kind in (None, head["kind"]):
+                found[head["run_id"]] = head
+        listed = sorted(found.values(), key=_age, reverse=True)
+        if place is not None:
+            listed = [one for one in listed if _age(one) < place]
+        page = listed[:limit]
+        more = len(listed) > limit
+        return {"runs": redacted(page, self.redact), "next": page[-1]["run_id"] if more else None}
+
+    async def _place(self, run_id: str) -> tuple[float, str]:
+        """
+        Return where in a list the run stands that a page ended with.
+        """
+        seen = self._runs.get(run_id)
+        if seen is not None:
+            return seen.created_at, run_id
+        return (await self._kept(run_id))[1].created_at, run_id
+
+    async def _kept(self, run_id: str) -> tuple[Runtime, RunRow]:
+        """
+        Return the runtime whose store has a run, and what it has.
+
+        Raises ``RunNotFound``.
+        """
+        for runtime in self._runtimes:
+            row = await runtime.store.row(run_id)
+            if row is not None:
+                return runtime, row
+        raise RunNotFound(f"there is no run {run_id!r}", hint="GET /api/runs lists them")
 
     async def summary(self, run_id: str) -> dict[str, Any]:
         """
@@ -138,12 +186,28 @@ class Runs:
 
         Raises ``RunNotFound``.
         """
-        seen = self._seen(run_id)
-        made = seen.summary()
-        forks = [one.run_id for one in self._runs.values() if one.parent_run_id == run_id]
+        from procession.server.kept_runs import kept_nodes, kept_summary
+
+        seen = self._runs.get(run_id)
+        try:
+            runtime, row = await self._kept(run_id)
+        except RunNotFound:
+            if seen is None:
+                raise
+            made = seen.summary()
+        else:
+            made = await kept_summary(runtime, row) if seen is None else seen.summary()
+            made |= {"parent_run_id": row.parent_run_id, "forked_at": row.forked_at}
+            if seen is not None and seen.went_on and row.kind == "workflow":
+                known = {node["path"] for node in made["nodes"]}
+                before = [node for node in kept_nodes(await runtime.get(run_id)) if node["path"] not in known]
+                made["nodes"] = before + made["nodes"]
+        forks = dict.fromkeys(one.run_id for one in self._runs.values() if one.parent_run_id == run_id)
+        for store in dict.fromkeys(each.store for each in self._runtimes):
+            forks |= dict.fromkeys([one.run_id for one in await store.runs(parent_run_id=run_id, limit=100)])
         inner = [one.run_id for one in self._runs.values() if one.outer_run_id == run_id]
         shown: dict[str, Any] = redacted(made, self.redact)
-        return shown | {"run_id": run_id, "forks": forks, "inner_runs": inner}
+        return shown | {"run_id": run_id, "forks": list(forks), "inner_runs": inner}
 
     async def events(
         self, run_id: str, *, after: int = -1, types: Collection[str] | None = None, limit: int = 500
@@ -153,7 +217,18 @@ class Runs:
 
         Raises ``RunNotFound``.
         """
-        log = self._seen(run_id).log
+        from procession.server.kept_runs import kept_events
+
+        seen = self._runs.get(run_id)
+        if seen is None:
+            runtime, row = await self._kept(run_id)
+            told = await kept_events(runtime, row, self.redact)
+            behind = [event for event in told if event.seq > after and (types is None or event.type in types)]
+            return {
+                "events": [event.data for event in behind[:limit]], "last_seq": len(told) - 1, "first_seq": 0,
+                "ended": row.status not in ("running", "pending"),
+            }  # fmt: skip
+        log = seen.log
         ended, last = log.ended, log.last_seq
         found = log.kept(after, types=types, limit=limit)
         return {
@@ -169,10 +244,34 @@ class Runs:
 
         Raises ``RunNotFound``.
         """
-        return self._seen(run_id).log.read(after, types=types)
-
-    def _seen(self, run_id: str) -> SeenRun:
         seen = self._runs.get(run_id)
-        if seen is None:
-            raise RunNotFound(f"there is no run {run_id!r}", hint="GET /api/runs lists them")
-        return seen
+        if seen is not None:
+            return seen.log.read(after, types=types)
+        runtime, row = await self._kept(run_id)
+        return self._read_kept(runtime, row, after, types)
+
+    async def _read_kept(
+        self, runtime: Runtime, row: RunRow, after: int, types: Collection[str] | None
+    ) -> AsyncGenerator[LoggedEvent, None]:
+        """
+        Yield the events of a run that is not in memory, and of one that goes on elsewhere those to come.
+        """
+        from procession.server.kept_runs import kept_events
+
+        while True:
+            for event in await kept_events(runtime, row, self.redact):
+                if event.seq > after:
+                    after = event.seq
+                    if types is None or event.type in types:
+                        yield event
+            if row.status not in ("running", "pending"):
+                return
+            await anyio.sleep(_POLL)
+            found = await runtime.store.row(row.run_id)
+            if found is None:
+                return
+            row = found
+
+
+def _age(head: dict[str, Any]) -> tuple[float, str]:
+    return head["created_at"], head["run_id"]

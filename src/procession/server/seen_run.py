@@ -19,7 +19,7 @@ from procession.server.run_nodes import RunNodes
 from procession.server.run_paths import RunPaths
 from procession.server.stream_blocks import StreamBlocks
 
-__all__ = ["SeenRun"]
+__all__ = ["SeenRun", "waiting_call"]
 
 _STATUS = {"completed": "success", "aborted": "cancelled"}
 """How runs of all kinds are said to have ended, where agents say it differently."""
@@ -57,6 +57,8 @@ class SeenRun:
         """The run that it was forked from."""
         self.forked_at: str | None = None
         self.graph_hash = ""
+        self.went_on = False
+        """Whether it goes on from what a store has of it: that is not in its log."""
         self.given: Any = None
         """What it was begun with, the object itself: of an agent's run ``{"messages", "options"}``."""
         self.asked: Mapping[str, Any] | None = None
@@ -185,19 +187,12 @@ class SeenRun:
         self.status = _STATUS.get(made["status"], made["status"])
         self.output = made.get("object") if made.get("object") is not None else made.get("final_text")
         self.error, self.tripwire = made.get("error"), made.get("tripwire")
-        self.suspended = [self._waiting(call) for call in result.suspended] if result is not None else []
+        place = f"{self.paths.last_round}/tool-calls" if self.paths is not None else "tool-calls"
+        self.suspended = [waiting_call(call, place) for call in result.suspended] if result is not None else []
         self.run = None
         shown_keys = ("text", "usage", "outcomes", "violations", "rejected", "warnings", "error", "tripwire")
         payload = {"status": self.status, "output": self.output} | {key: made.get(key) for key in shown_keys}
         self.add("run.suspended" if self.status == "suspended" else "run.finished", time, "", None, 1, payload)
-
-    def _waiting(self, call: SuspendedCall) -> dict[str, Any]:
-        path = f"{self.paths.last_round}/tool-calls" if self.paths is not None else "tool-calls"
-        return {
-            "path": path, "label": call.label, "question_id": call.question_id, "payload": shown(call.payload),
-            "schema": shown(call.resume_schema if call.kind == "suspended" else APPROVAL_SCHEMA), "kind": call.kind,
-            "tool": call.tool_name, "args": shown(call.args),
-        }  # fmt: skip
 
     # -- as it is shown
 
@@ -221,3 +216,14 @@ class SeenRun:
                 "first_seq": self.log.first_seq,
             }  # fmt: skip
         return made
+
+
+def waiting_call(call: SuspendedCall, path: str) -> dict[str, Any]:
+    """
+    Return what an agent's run waits for, at the node *path* of its graph.
+    """
+    return {
+        "path": path, "label": call.label, "question_id": call.question_id, "payload": shown(call.payload),
+        "schema": shown(call.resume_schema if call.kind == "suspended" else APPROVAL_SCHEMA), "kind": call.kind,
+        "tool": call.tool_name, "args": shown(call.args),
+    }  # fmt: skip

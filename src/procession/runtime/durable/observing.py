@@ -26,10 +26,10 @@ from procession.runtime.durable.rows import (
 )
 from procession.runtime.events import EventMaker, EventType, Note, WorkflowEvent
 from procession.runtime.records import Record
-from procession.storage.base import FINAL, JournalRow, RunRow
+from procession.storage.base import FINAL, JournalRow, JournalStore, RunRow
 from procession.workflows.plan import Spent
 
-__all__ = ["Observation"]
+__all__ = ["Observation", "told_so_far"]
 
 _POLL = 0.2
 """Seconds after which the store is asked again for what has happened to a run that goes on in another process."""
@@ -95,6 +95,23 @@ class Observation:
             self._over = True
         elif not rows:
             await anyio.sleep(_POLL)
+
+
+async def told_so_far(store: JournalStore, run_id: str) -> list[WorkflowEvent]:
+    """
+    Return the events of what is written down of a run by now, without waiting for more.
+
+    Raises ``RunNotFound``.
+    """
+    row = await store.row(run_id)  # in this order: what a run that has ended by now has written is there, too
+    if row is None:
+        raise RunNotFound(f"there is no run {run_id!r}")
+    maker = EventMaker(run_id)
+    made = [maker.begin(row.owner, row.created_at, unwrapped(run_data(row).get("input")))]
+    made += _events(maker, await store.entries(run_id))
+    if row.status in FINAL or row.status == "suspended":
+        made.append(_terminal(maker, row))
+    return made
 
 
 def _events(maker: EventMaker, rows: Iterable[JournalRow]) -> Iterator[WorkflowEvent]:
