@@ -184,8 +184,13 @@ async def test_what_is_nowhere_is_not_found() -> None:
             await ask("nothing")
 
 
-async def test_a_run_that_never_begins_is_not_seen() -> None:
-    """Making a run is nothing yet, so it takes no room."""
-    runtime, runs = observed(InMemoryJournal())
-    runtime.create_run(asking(), run_id="never")
-    assert len(runs) == 0
+async def test_a_run_that_never_begins_is_not_listed_and_goes_first() -> None:
+    """Making a run is nothing yet: where room is needed, it is made there; one that begins all the same is seen."""
+    runtime, runs = observed(InMemoryJournal(), max_runs=2)
+    late = runtime.create_run(asking(), run_id="late")
+    assert (await runs.list())["runs"] == []
+    for number in range(3):
+        await runtime.run(asking(), "x", run_id=f"r{number}")
+    assert runs.get("late") is None
+    await late.start("hello")
+    assert (await runs.summary("late"))["status"] == "suspended"

@@ -28,16 +28,16 @@ class RunTap:
     Is told the log of one run and writes it down as JSON at once: what it is told of changes.
     """
 
-    __slots__ = ("_bases", "_begun", "_inside", "_maker", "_open", "_run", "_seen")
+    __slots__ = ("_bases", "_begun", "_inside", "_maker", "_begin", "_run", "_seen")
 
-    def __init__(self, run: Run[Any, Any], open: Callable[[Run[Any, Any]], tuple[SeenRun, bool]]) -> None:
+    def __init__(self, run: Run[Any, Any], seen: SeenRun, begin: Callable[[Run[Any, Any], SeenRun], bool]) -> None:
         """
-        Make the tap of *run*; *open* gives what it is told into once there is something to tell, and whether it is inside of
-        one that goes on already under the same id.
+        Make the tap of *run*, which is told into *seen*; *begin* is told that it begins, and says whether it is inside of one
+        that goes on already under the same id.
         """
         self._run = run
-        self._open = open
-        self._seen: SeenRun | None = None
+        self._begin: Callable[[Run[Any, Any], SeenRun], bool] | None = begin
+        self._seen = seen
         self._maker = EventMaker(run.id)
         self._begun = False
         self._inside = False
@@ -49,9 +49,8 @@ class RunTap:
         Write down what *entry* says.
         """
         seen = self._seen
-        if seen is None:
-            seen, self._inside = self._open(self._run)
-            self._seen = seen
+        if self._begin is not None:
+            self._inside, self._begin = self._begin(self._run, seen), None
         if isinstance(entry, Told):
             self._told(seen, entry)
             return

@@ -77,31 +77,31 @@ class Runs:
         """
         Return what takes down the log of *run*.
         """
-        from procession.server.run_tap import RunTap  # with the first run: an app may be made of agents that never run
-
-        return RunTap(run, self._open)
-
-    def _open(self, run: Run[Any, Any]) -> tuple[SeenRun, bool]:
-        """
-        Return what is known of *run*, which begins, and whether that goes on already under the same id.
-        """
-        from procession.server.run_log import RunLog
+        from procession.server.run_log import RunLog  # with the first run: an app may be made of agents that never run
+        from procession.server.run_tap import RunTap
         from procession.server.seen_run import SeenRun
 
         seen = self._runs.get(run.id)
-        inside = seen is not None and seen.run is not None
         if seen is None:
             self._make_room()
             log = RunLog(run.id, max_events=self.max_events, max_size=self.max_size // 8, redact=self.redact)
             seen = self._runs[run.id] = SeenRun(run.id, log)
-            seen.went_on = run.state.history is not None
-        if not inside:
-            seen.run = run
-            seen.graph_hash = getattr(run.definition, "graph_hash", "") or seen.graph_hash
-            seen.resource_id = run.resource_id if run.resource_id is not None else seen.resource_id
-            outer = run.scope.outer
-            seen.outer_run_id = outer.run_id if outer is not None else None
-        return seen, inside
+        return RunTap(run, seen, self._begin)
+
+    def _begin(self, run: Run[Any, Any], seen: SeenRun) -> bool:
+        """
+        Note that *run* begins; whether it is inside of one that goes on already under the same id.
+        """
+        self._runs.setdefault(run.id, seen)
+        if seen.run is not None:
+            return True
+        seen.run = run
+        seen.went_on = seen.went_on or (run.state.history is not None and not seen.log.next_seq)
+        seen.graph_hash = getattr(run.definition, "graph_hash", "") or seen.graph_hash
+        seen.resource_id = run.resource_id if run.resource_id is not None else seen.resource_id
+        outer = run.scope.outer
+        seen.outer_run_id = outer.run_id if outer is not None else None
+        return False
 
     def _make_room(self) -> None:
         size = sum(seen.log.size for seen in self._runs.values())
@@ -140,7 +140,7 @@ class Runs:
         found: dict[str, dict[str, Any]] = {}
         for seen in tuple(self._runs.values()):
             if (
-                owner in (None, seen.owner) and kind in (None, seen.kind) and status in (None, seen.status)
+                seen.status != "pending" and owner in (None, seen.owner) and kind in (None, seen.kind) and status in (None, seen.status)
                 and resource in (None, seen.resource_id)
             ):  # fmt: skip
                 found[seen.run_id] = seen.summary(nodes=False)

@@ -46,7 +46,7 @@ class SeenRun:
         self.owner = ""
         """The id of the workflow or the agent."""
         self.kind: Literal["agent", "workflow"] = "workflow"
-        self.status = "running"
+        self.status = "pending"
         self.created_at = 0.0
         self.updated_at = 0.0
         self.resource_id: str | None = None
