@@ -68,6 +68,14 @@ class Looking:
             for node in one["nodes"]
         ]
 
+    async def serious_in_both_themes(self) -> list[str]:
+        """Return what is serious in the light or in the dark."""
+        found: list[str] = []
+        for theme in ("light", "dark"):
+            await self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+            found += [f"{theme}: {one}" for one in await self.serious()]
+        return found
+
     async def seen(self) -> dict[str, Any]:
         """Return what the page has noted of itself: dialogs, refusals of the CSP, long tasks in milliseconds."""
         noted: dict[str, Any] = await self.page.evaluate("() => window.seen")

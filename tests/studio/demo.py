@@ -24,9 +24,11 @@ from procession.messages.chunks import TextDelta
 from procession.processors.contexts import InputContext, OutputStreamContext
 from procession.testing.fake_model import FakeModel
 
-__all__ = ["HOSTILE", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "support"]
+__all__ = [
+    "HOSTILE", "Gate", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "refuser", "support",
+]  # fmt: skip
 
-HOSTILE = "<img src=x onerror=alert(1)>\"'`</script><script>alert(2)</script>javascript:alert(3)"
+HOSTILE = "<img src=x onerror=alert(1)>\"'`</script><script>alert(2)</script><svg/onload=alert(3)>"
 
 
 class HideNumbers(Processor):
@@ -91,10 +93,7 @@ def fetch(ctx: StepContext[dict[str, Any]]) -> dict[str, Any]:
     return {**ctx.input, "items": [{"name": name, "price": 10 * n} for n, name in enumerate("abcde", 1)]}
 
 
-flaky_calls: dict[str, int] = {}
-
-
-@step(retry=RetryPolicy(max_attempts=3, backoff="none") if "backoff" in RetryPolicy.__dict__ else RetryPolicy(max_attempts=3))
+@step(retry=RetryPolicy(max_attempts=3))
 def look_up(ctx: StepContext[dict[str, Any]]) -> dict[str, Any]:
     if ctx.attempt < 2:
         raise TimeoutError("the price list did not answer")
@@ -131,7 +130,9 @@ def postage(ctx: StepContext[Any]) -> Any:
     return {"postage": 5}
 
 
-costs: Workflow[Any, Any] = create_workflow("costs").parallel([tax, postage], id="both").map(lambda both: both, id="gathered").commit()
+costs: Workflow[Any, Any] = (
+    create_workflow("costs").parallel([tax, postage], id="both").map(lambda both: both, id="gathered").commit()
+)
 
 orders: Workflow[Any, Any] = (
     create_workflow("orders", dict[str, Any], description="An order, from the shop to the door.")
@@ -139,7 +140,7 @@ orders: Workflow[Any, Any] = (
     .then(look_up)
     .then(costs)
     .branch(
-        [(lambda value: len(value) > 5, dear), (lambda value: len(value) <= 5, cheap)], id="route",
+        [(lambda value: len(value) > 5, dear), (lambda value: len(value) <= 5, cheap)], id="route"
     )
     .map(lambda arms: 1, id="first-round")
     .do_until(double, lambda value: value > 6)
@@ -176,3 +177,59 @@ def order(ctx: StepContext[bool]) -> str:
 
 
 purchase: Workflow[Any, Any] = create_workflow("purchase", int).then(approve).then(order).commit()
+
+
+@step(id='a"><img src=x onerror=alert(1)>', description=HOSTILE)
+def first(ctx: StepContext[Any]) -> Any:
+    return {HOSTILE: HOSTILE, "link": "javascript:alert(4)"}
+
+
+@step(id='x-->y; click x href "javascript:alert(1)"')  # without the ] of the case: no step may be called so
+def last(ctx: StepContext[Any]) -> Any:
+    raise ValueError(HOSTILE)
+
+
+hostile: Workflow[Any, Any] = create_workflow("<b onclick=alert(5)>w</b>", description=HOSTILE).then(first).then(last).commit()
+
+
+class Refuse(Processor):
+    """Turn all away, with a reason that is no mere text."""
+
+    id = "<script>alert(6)</script>"
+
+    def process_input(self, ctx: InputContext) -> None:
+        ctx.view[-1].text = f"{HOSTILE} was: {ctx.view[-1].text}"
+        ctx.abort(HOSTILE, metadata={"why": HOSTILE})
+
+
+def refuser() -> Agent:
+    """An agent whose processor has a hostile id, and blocks for a hostile reason."""
+    return Agent("refuser", model=FakeModel(HOSTILE, repeat_last=True), description=HOSTILE, input_processors=[Refuse()])
+
+
+@step
+def one_item(ctx: StepContext[int]) -> int:
+    return ctx.input
+
+
+# Three events for each item, and six more.
+many: Workflow[Any, Any] = create_workflow("many", list[int]).foreach(one_item, concurrency=50).commit()
+
+
+class Gate:
+    """A workflow that goes on when it is told to, one step after the other."""
+
+    def __init__(self) -> None:
+        self.opened = [anyio.Event() for _ in range(2)]
+
+        @step
+        async def one(ctx: StepContext[Any]) -> Any:
+            await self.opened[0].wait()
+            return 1
+
+        @step
+        async def two(ctx: StepContext[Any]) -> Any:
+            await self.opened[1].wait()
+            return 2
+
+        self.workflow: Workflow[Any, Any] = create_workflow("gate").then(one).then(two).commit()
