@@ -73,7 +73,7 @@ export const GraphNodeBox = memo(function GraphNodeBox({ data: { placed } }: Nod
             </span>
             {mark ? (
               <span className="gnode-status">
-                {sign(mark.status)} {mark.status} {mark.text}
+                {sign(mark.status)} {mark.status === "idle" ? "nothing to do" : mark.status} {mark.text}
               </span>
             ) : (
               node.hooks?.length ? <span className="gnode-status">{hooksShort(node.hooks)}</span> : null

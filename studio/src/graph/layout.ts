@@ -84,7 +84,7 @@ function level(graph: Graph, root: Graph, prefix: string, open: ReadonlySet<stri
     if (within) {
       const made = level(within, root, `${prefix}${node.path}/`, open, direction);
       inner.set(node.id, made);
-      size = { width: Math.max(made.width, 200), height: made.height + HEADER };
+      size = { width: Math.max(made.width, 320), height: made.height + HEADER };
     }
     g.setNode(node.id, { ...size });
     const group = groups.get(node.id);

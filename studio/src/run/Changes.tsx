@@ -89,10 +89,10 @@ export function ChunkChanges({ changes }: { changes: ChunkChange[] }) {
   return (
     <div className="stack">
       <div>
-        <p className="faint">the text of the {count(changes.length)} chunks that it changed, put together</p>
+        <p className="faint">{changes.length === 1 ? "the one chunk that it changed" : `the text of the ${count(changes.length)} chunks that it changed, put together`}</p>
         <Diff before={whole[0]} after={whole[1]} />
       </div>
-      {changes.slice(0, shown).map((change, index) => (
+      {(changes.length === 1 ? [] : changes.slice(0, shown)).map((change, index) => (
         <div key={`${change.seq} ${index}`} className="change-part">
           <p className="faint">
             chunk {change.number}

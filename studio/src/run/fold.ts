@@ -218,7 +218,9 @@ export class RunFold {
     this.node(node_path, node_id).changes.push(change);
   }
 
-  private chunk({ seq, payload }: RunEvent): void {
+  private chunk({ seq, node_path, node_id, payload }: RunEvent): void {
+    const hook = this.node(node_path, node_id);
+    if (!hook.status) hook.status = "success";
     let before = payload.came ? [payload.came as JsonObject] : [];
     for (const stage of (payload.stages ?? []) as { processor: string; node_path: string; out: JsonObject[] }[]) {
       const node = this.node(stage.node_path, stage.processor, "processor");

@@ -44,9 +44,13 @@ class Maker {
       groups.set(group.entry, group);
       groups.set(group.exit, group);
     }
-    for (const node of graph.nodes) {
-      const mark = this.mark(node, prefix, groups.get(node.id));
+    let after = false;
+    for (const node of [...graph.nodes].reverse()) {
+      const own = this.mark(node, prefix, groups.get(node.id));
+      // A hook that the run came by and at which nobody had anything to do.
+      const mark = own ?? (after && node.kind === "hook" ? { status: "idle" } : undefined);
       if (mark) this.nodes.set(keyOf(prefix, node.id), mark);
+      after ||= own !== undefined;
     }
     graph.edges.forEach((edge, index) => {
       const mark = this.edge(graph, prefix, edge.source, edge.target, edge.kind, groups.get(edge.source));
@@ -127,7 +131,7 @@ class Maker {
     }
     const target_ = graph.nodes.find((node) => node.id === target);
     if (from?.status === "skipped" || to?.status === "skipped") return { state: "off" };
-    if (!from || !["success", "bailed"].includes(from.status)) return undefined;
+    if (!from || !["success", "bailed", "idle"].includes(from.status)) return undefined;
     return to || target_?.kind === "end" ? { state: "taken" } : undefined;
   }
 }

@@ -2,7 +2,7 @@
 
 const SIGNS: Record<string, string> = {
   success: "✓", passed: "✓", failed: "✗", blocked: "■", cancelled: "⊘", suspended: "‖", waiting: "‖", running: "…",
-  pending: "…", bailed: "↩", skipped: "–", changed: "±", added: "+", removed: "−", paused: "‖",
+  pending: "…", bailed: "↩", skipped: "–", idle: "–", changed: "±", added: "+", removed: "−", paused: "‖",
 };
 
 const TONES: Record<string, string> = {
