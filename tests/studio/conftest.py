@@ -90,8 +90,14 @@ class Studio:
         self.browser = browser
 
     @asynccontextmanager
-    async def look(self, address: str = "#/workflows", **options: Any) -> AsyncGenerator[Looking]:
-        """Open a page in a context of its own; at its end it must have done nothing that it should not."""
+    async def look(
+        self, address: str = "#/workflows", *, complaints: tuple[str, ...] = (), **options: Any
+    ) -> AsyncGenerator[Looking]:
+        """
+        Open a page in a context of its own; at its end it must have done nothing that it should not.
+
+        *complaints* are parts of what the console may say all the same.
+        """
         given = {"viewport": {"width": 1360, "height": 860}, "reduced_motion": "reduce", **options}
         context = await self.browser.new_context(**given)
         try:
@@ -102,7 +108,8 @@ class Studio:
             await looking.go(address)
             yield looking
             noted = await looking.seen()
-            assert not looking.faults and not noted["dialogs"] and not noted["refused"], (looking.faults, noted)
+            faults = [each for each in looking.faults if not any(part in each for part in complaints)]
+            assert not faults and not noted["dialogs"] and not noted["refused"], (faults, noted)
         finally:
             await context.close()
 
@@ -130,7 +137,7 @@ async def browser() -> AsyncGenerator[Browser]:
 
 
 @asynccontextmanager
-async def serving(app: App, browser: Browser) -> AsyncGenerator[Studio]:
+async def serving(app: App | Any, browser: Browser) -> AsyncGenerator[Studio]:
     """Serve *app* while a block runs, and look at it with *browser*."""
     async with live(app) as server:
         yield Studio(server, browser)

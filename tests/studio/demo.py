@@ -189,16 +189,19 @@ def last(ctx: StepContext[Any]) -> Any:
     raise ValueError(HOSTILE)
 
 
-hostile: Workflow[Any, Any] = create_workflow("<b onclick=alert(5)>w</b>", description=HOSTILE).then(first).then(last).commit()
+hostile: Workflow[Any, Any] = create_workflow("<b onclick=alert(5)>w", description=HOSTILE).then(first).then(last).commit()
 
 
 class Refuse(Processor):
     """Turn all away, with a reason that is no mere text."""
 
-    id = "<script>alert(6)</script>"
+    id = "<img src=x onerror=alert(6)>"
+
+    mutates = True
 
     def process_input(self, ctx: InputContext) -> None:
-        ctx.view[-1].text = f"{HOSTILE} was: {ctx.view[-1].text}"
+        for message in ctx.messages:
+            message.text = f"{HOSTILE} was: {message.text}"
         ctx.abort(HOSTILE, metadata={"why": HOSTILE})
 
 

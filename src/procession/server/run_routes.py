@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from procession.errors import InputError
 from procession.server.endpoint import Asked, Endpoint, Example
 from procession.server.served import Served
-from procession.server.sse import EventStream, Say, event_of
+from procession.server.sse import BEAT, EventStream, Say, event_of
 
 __all__ = ["RunPath", "routes"]
 
@@ -102,6 +102,7 @@ async def _live(asked: Asked, after: int, types: frozenset[str] | None) -> Respo
     events = await asked.app.runs.read(run_id, after=after, types=types)
 
     async def produce(say: Say) -> None:
+        await say(BEAT)  # at once: whoever waits for the next event knows that the connection stands
         with anyio.CancelScope() as reading:
             asked.going.signal.listen(lambda reason: reading.cancel())  # a whole answer, if a short one
             async with aclosing(events):

@@ -17,10 +17,11 @@ from starlette.types import Message, Receive, Scope, Send
 from procession.server.endpoint import Asked, json_bytes
 from procession.server.errors import error_body
 
-__all__ = ["EventStream", "Say", "event"]
+__all__ = ["BEAT", "EventStream", "Say", "event", "event_of"]
 
 Say: TypeAlias = Callable[[bytes], Awaitable[None]]
-_BEAT = b": alive\n\n"
+BEAT = b": alive\n\n"
+"""What is no event: it says that the connection stands."""
 
 
 def event(data: object, *, type: str | None = None, id: int | str | None = None) -> bytes:
@@ -107,7 +108,7 @@ class EventStream(Response):
             self._silent = True
             await anyio.sleep(self._asked.app.limits.heartbeat)
             if self._silent:
-                await self._send(send, _BEAT)
+                await self._send(send, BEAT)
 
     async def _send(self, send: Send, body: bytes, *, more: bool = True) -> None:
         async with self._turn:

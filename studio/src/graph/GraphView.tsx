@@ -82,6 +82,19 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
     return () => cancelAnimationFrame(frame);
   }, [laid, flow, direction]);
 
+  // Where the room changes, as when a panel opens beside it, the middle stays in the middle.
+  useEffect(() => {
+    let width = 0;
+    const measured = new ResizeObserver(([entry]) => {
+      const now = entry?.contentRect.width ?? 0;
+      const { x, y, zoom } = flow.getViewport();
+      if (width && now && now !== width) void flow.setViewport({ x: x + (now - width) / 2, y, zoom });
+      width = now;
+    });
+    measured.observe(box.current!);
+    return () => measured.disconnect();
+  }, [flow]);
+
   // What is looked at is in sight, also when it was not chosen here.
   useEffect(() => {
     const node = laid.nodes.find((each) => each.key === selected);

@@ -60,7 +60,7 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
           key={node}
           live={live}
           records={shown}
-          title={place ? place.label : node.slice(node.lastIndexOf("/") + 1)}
+          title={place?.path === node ? place.label : node.slice(node.lastIndexOf("/") + 1)}
           onRecord={(path) => onNode(path)}
           onClose={() => {
             const back = document.querySelector<HTMLElement>(`.gnode[aria-pressed="true"]`);
