@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 for needed in ("starlette", "uvicorn", "playwright"):
@@ -59,7 +60,9 @@ class Looking:
     async def serious(self) -> list[str]:
         """Return what axe-core finds that is serious or critical."""
         if not await self.page.evaluate("() => 'axe' in window"):
-            await self.page.evaluate(AXE.read_text(encoding="utf-8"))  # not as a script of the page: its CSP allows none
+            await self.page.evaluate(
+                AXE.read_text(encoding="utf-8")
+            )  # not as a script of the page: its CSP allows none
         found = await self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
         return [
             f"{one['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
@@ -98,7 +101,7 @@ class Studio:
 
         *complaints* are parts of what the console may say all the same.
         """
-        given = {"viewport": {"width": 1360, "height": 860}, "reduced_motion": "reduce", **options}
+        given: dict[str, Any] = {"viewport": {"width": 1360, "height": 860}, "reduced_motion": "reduce", **options}
         context = await self.browser.new_context(**given)
         try:
             await context.add_init_script(_WATCH)
@@ -127,7 +130,7 @@ async def browser() -> AsyncGenerator[Browser]:
         pytest.skip("the Studio is not built: make studio")
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     async with async_playwright() as playwright:
-        if found is None and not Path(playwright.chromium.executable_path).exists():
+        if found is None and not await anyio.Path(playwright.chromium.executable_path).exists():
             pytest.skip("there is no Chromium: apt-get install chromium, or: python -m playwright install chromium")
         started = await playwright.chromium.launch(executable_path=found, args=_ARGS)
         try:

@@ -189,7 +189,9 @@ def last(ctx: StepContext[Any]) -> Any:
     raise ValueError(HOSTILE)
 
 
-hostile: Workflow[Any, Any] = create_workflow("<b onclick=alert(5)>w", description=HOSTILE).then(first).then(last).commit()
+hostile: Workflow[Any, Any] = (
+    create_workflow("<b onclick=alert(5)>w", description=HOSTILE).then(first).then(last).commit()
+)
 
 
 class Refuse(Processor):
@@ -207,7 +209,9 @@ class Refuse(Processor):
 
 def refuser() -> Agent:
     """An agent whose processor has a hostile id, and blocks for a hostile reason."""
-    return Agent("refuser", model=FakeModel(HOSTILE, repeat_last=True), description=HOSTILE, input_processors=[Refuse()])
+    return Agent(
+        "refuser", model=FakeModel(HOSTILE, repeat_last=True), description=HOSTILE, input_processors=[Refuse()]
+    )
 
 
 @step

@@ -40,7 +40,9 @@ async def test_it_is_shown_as_text_and_no_script_runs(studio: Studio) -> None:
         for address in PAGES:
             await looking.go(f"#/{address}")
             await looking.page.wait_for_load_state("networkidle")
-            made = await looking.page.locator("main img, main script, main iframe, main b[onclick], main svg[onload]").count()
+            made = await looking.page.locator(
+                "main img, main script, main iframe, main b[onclick], main svg[onload]"
+            ).count()
             links = await looking.page.evaluate(
                 "() => [...document.querySelectorAll('[href], [src], [action]')]"
                 ".filter((each) => /^\\s*(javascript|data):/i.test(each.getAttribute('href') ?? each.getAttribute('src') ?? ''))"
@@ -63,8 +65,8 @@ async def test_each_text_is_there(studio: Studio) -> None:
 
 async def test_the_csp_is_in_force(studio: Studio) -> None:
     """SEC-003: a script that gets into the page all the same does not run, in line or from elsewhere, and no frame holds it."""
-    async with studio.browser.new_context() as context:  # a page of its own: what it tries is refused, and said so
-        page = await context.new_page()
+    page = await studio.browser.new_page()  # one of its own: what it tries is refused, and said so
+    try:
         answer = await page.goto(f"{studio.server.url}/studio/")
         assert answer is not None
         policy = (await answer.all_headers())["content-security-policy"]
@@ -73,14 +75,20 @@ async def test_the_csp_is_in_force(studio: Studio) -> None:
             "document.body.append(script); const image = document.createElement('div');"
             "image.innerHTML = '<img src=x onerror=\"window.ran = true\">'; document.body.append(image); }"
         )
+        await page.wait_for_load_state("networkidle")
         assert await page.evaluate("() => window.ran") is None
-    directives = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+    finally:
+        await page.close()
+    parts = [part.strip().partition(" ") for part in policy.split(";")]
+    directives = {name: value for name, _, value in parts}
     assert directives["default-src"] == "'none'" and directives["script-src"] == "'self'"
     assert directives["frame-ancestors"] == "'none'" and directives["base-uri"] == "'none'"
 
 
 async def test_what_cannot_be_seen_is_written_out(studio: Studio) -> None:
     """SEC-003: characters that turn or hide the text around them are shown by their numbers."""
-    await studio.server.post("/api/agents/refuser/generate", {"messages": "user\u202etxt.exe\u200b", "run_id": "hidden-1"})
+    await studio.server.post(
+        "/api/agents/refuser/generate", {"messages": "user\u202etxt.exe\u200b", "run_id": "hidden-1"}
+    )
     async with studio.look("#/runs/hidden-1?tab=outcome") as looking:
         await expect(looking.page.get_by_role("main")).to_contain_text("user⟨U+202E⟩txt.exe⟨U+200B⟩")

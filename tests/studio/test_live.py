@@ -32,7 +32,8 @@ class Cutting:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer by the ASGI protocol."""
         if scope["type"] != "http" or not scope["path"].endswith("/events"):
-            return await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
+            return
         headers = dict(scope["headers"])
         self.asked.append(headers[b"last-event-id"].decode() if b"last-event-id" in headers else None)
         left = self.cuts.pop(0) if self.cuts else None
@@ -41,11 +42,13 @@ class Cutting:
             nonlocal left
             body: bytes = message.get("body", b"")
             if left is None or message["type"] != "http.response.body" or not body.startswith(b"id: "):
-                return await send(message)
+                await send(message)
+                return
             whole = body.split(b"\n\n")
             if left >= len(whole) - 1:
                 left -= len(whole) - 1
-                return await send(message)
+                await send(message)
+                return
             kept = b"\n\n".join([*whole[:left], whole[left][: len(whole[left]) // 2]])
             await send({**message, "body": kept, "more_body": True})
             raise Cut
@@ -59,7 +62,9 @@ async def test_no_gap_and_no_double_after_a_cut(browser: Browser) -> None:
     async with serving(app, browser) as studio:
         await studio.server.post("/api/workflows/orders/runs", {"input": {}, "run_id": "orders-1", "wait": True})
         # The browser says of a cut connection that it was cut; that is the page's only complaint.
-        async with studio.look("#/runs/orders-1?tab=events", complaints=("ERR_INCOMPLETE_CHUNKED_ENCODING",)) as looking:
+        async with studio.look(
+            "#/runs/orders-1?tab=events", complaints=("ERR_INCOMPLETE_CHUNKED_ENCODING",)
+        ) as looking:
             page = looking.page
             await expect(page.get_by_text("ended: all events are here")).to_be_visible(timeout=15_000)
             await expect(page.get_by_role("status").filter(has_text="of 74")).to_have_text("74 of 74")
@@ -119,7 +124,9 @@ async def test_ten_thousand_events_in_no_long_task(large: Studio) -> None:
     for _ in range(3):  # the machine may be busy with something else: the page is slow if it is slow each time
         async with large.look("#/runs/many-1?tab=events") as looking:
             page = looking.page
-            await expect(page.get_by_role("status").filter(has_text=" of ")).to_have_text("10,000 of 10,000", timeout=30_000)
+            await expect(page.get_by_role("status").filter(has_text=" of ")).to_have_text(
+                "10,000 of 10,000", timeout=30_000
+            )
             await page.get_by_label("Words in it").fill("one_item[3001]")
             await expect(page.get_by_role("status").filter(has_text=" of 10")).to_have_text("2 of 10,000")
             await page.get_by_label("Words in it").fill("")

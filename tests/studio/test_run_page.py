@@ -134,7 +134,12 @@ async def test_the_run_is_downloaded(studio: Studio, tmp_path: Path) -> None:
 async def test_no_serious_finding(studio: Studio) -> None:
     """axe-core finds nothing serious in a run's tabs and panels, in either theme."""
     async with studio.look("#/runs/support-1") as looking:
-        for address in ("runs/support-1", "runs/orders-1?node=route", "runs/race-1?tab=timeline", "runs/orders-1?tab=events"):
+        for address in (
+            "runs/support-1",
+            "runs/orders-1?node=route",
+            "runs/race-1?tab=timeline",
+            "runs/orders-1?tab=events",
+        ):
             await looking.go(f"#/{address}")
             await looking.page.get_by_role("tabpanel").wait_for()
             assert await looking.serious_in_both_themes() == []

@@ -33,7 +33,15 @@ async def test_an_agent_with_processors_appears_by_itself(studio: Studio) -> Non
 async def test_no_serious_finding(studio: Studio) -> None:
     """axe-core finds nothing serious on any page, in either theme."""
     async with studio.look() as looking:
-        for address in ("workflows", "workflows/orders", "workflows/orders?tab=stats", "agents", "agents/support", "runs", "nowhere"):
+        for address in (
+            "workflows",
+            "workflows/orders",
+            "workflows/orders?tab=stats",
+            "agents",
+            "agents/support",
+            "runs",
+            "nowhere",
+        ):
             await looking.go(f"#/{address}")
             await looking.page.wait_for_load_state("networkidle")
             assert await looking.serious_in_both_themes() == []
