@@ -11,6 +11,7 @@ from procession.errors import DefinitionError
 from procession.server.app import App
 from procession.server.limits import Limits
 from procession.testing.fake_model import FakeModel
+from procession.workflows.workflow import create_workflow
 
 
 def app(**options: Any) -> App:
@@ -73,3 +74,19 @@ async def test_a_long_body_is_refused() -> None:
         unsaid = await server.client.post("/api/agents/parrot/generate", content=pieces(), headers=told)
     assert said.status_code == unsaid.status_code == 413
     assert said.json()["error"]["code"] == unsaid.json()["error"]["code"] == "body-too-long"
+
+
+async def test_ids_that_no_path_can_hold_are_refused() -> None:
+    """What could not be asked for by its id is refused: when it is served, or when a run is to be called so."""
+    parts = create_workflow("a/b", int).map(lambda n: n, id="same").commit()
+    with pytest.raises(DefinitionError, match="path"):
+        _ = App(workflows=[parts]).asgi
+    double = create_workflow("double", int).map(lambda n: 2 * n, id="twice").commit()
+    served = App(agents=[Agent("parrot", model=FakeModel("Hello!"))], workflows=[double])
+    async with live(served) as server:
+        for run_id in ("../x", "a/b", "..", "", "x" * 200, "a\nb"):
+            body = {"messages": "Hi", "run_id": run_id}
+            answer = await server.client.post("/api/agents/parrot/generate", json=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input"), run_id
+        begun = await server.client.post("/api/workflows/double/runs", json={"input": 1, "run_id": "a/b"})
+        assert begun.status_code == 400

@@ -18,7 +18,7 @@ from procession.messages.chunks import ErrorChunk
 from procession.server.agents import agent_named, agents_example
 from procession.server.endpoint import Asked, Endpoint
 from procession.server.errors import error_body
-from procession.server.run_calls import taken
+from procession.server.run_calls import run_id_given, taken
 from procession.server.served import Served
 from procession.server.shared_calls import fingerprint
 from procession.server.sse import EventStream, Say, event
@@ -165,10 +165,12 @@ def _options(asked: Asked) -> Json:
     """
     Return the options of the call that the body says.
 
-    Raises ``InputError`` for more steps than the agent may make.
+    Raises ``InputError`` for more steps than the agent may make, and for an id that cannot be one.
     """
     agent = agent_named(asked)
     options: Json = dict(asked.body)
+    if "run_id" in options:
+        run_id_given(options["run_id"])
     if options.get("max_steps", 0) > agent.max_steps:
         raise InputError(
             f"max_steps={options['max_steps']} is more than agent {agent.id!r} may make",

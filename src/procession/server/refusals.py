@@ -1,5 +1,5 @@
 """
-What is not served: agents whose answers would be shared between those who ask.
+What is not served: agents whose answers would be shared between those who ask, and what has no address.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ __all__ = ["check_served"]
 
 def check_served(app: Served) -> None:
     """
-    Raise ``DefinitionError`` for an agent of *app* with a cache that shares its answers with everybody.
+    Raise ``DefinitionError`` for an agent of *app* with a cache that shares its answers with everybody, and for an id by
+    which nothing could be asked.
 
     Where the processors are known only with the request, such a cache answers nothing and keeps nothing: see
     ``processors/tenant.py``.
     """
+    for id in (*app.agents, *app.workflows):
+        if "/" in id or id.strip(".") == "":
+            raise DefinitionError(
+                f"{id!r} cannot stand in the path of an address", hint="serve it by an id without a slash"
+            )
     for agent in app.agents.values():
         _check_caches(agent)
 

@@ -4,16 +4,19 @@ RunCalls: runs of workflows that were begun over HTTP, each id once.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import anyio
 
-from procession.errors import RequestRefused
+from procession.errors import InputError, RequestRefused
 from procession.runtime.run import Run
 from procession.server.going import Going
 from procession.server.service import Service
 
-__all__ = ["RunCall", "RunCalls", "taken"]
+__all__ = ["RunCall", "RunCalls", "run_id_given", "taken"]
+
+_GOOD_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 class RunCall:
@@ -105,6 +108,17 @@ class RunCalls:
         for id in over[: max(0, len(self._calls) - self._remembered)]:
             del self._calls[id]
         return call
+
+
+def run_id_given(run_id: str) -> str:
+    """
+    Return the id that a caller gave its run.
+
+    Raises ``InputError`` for one that could not stand in a path.
+    """
+    if not _GOOD_ID.fullmatch(run_id) or run_id.strip(".") == "":
+        raise InputError("the run_id cannot be one", hint="1 to 128 letters, digits and . _ : -")
+    return run_id
 
 
 def taken(run_id: str) -> RequestRefused:

@@ -14,7 +14,7 @@ from procession.ids import new_id
 from procession.server.catalog import Listed, listed_named
 from procession.server.endpoint import Asked, Endpoint, json_bytes
 from procession.server.hook_input import HookBody, hook_call, watch_stream
-from procession.server.run_calls import RunCall, taken
+from procession.server.run_calls import RunCall, run_id_given, taken
 from procession.server.served import Served
 from procession.server.shared_calls import fingerprint
 from procession.server.workflows import workflows_example
@@ -73,7 +73,7 @@ async def _start(asked: Asked) -> Any:
             hint=f"POST /api/agents/{listed.agent}/generate",
         )
     body: dict[str, Any] = dict(asked.body)
-    wait, run_id = body.pop("wait", False), body.pop("run_id", None) or new_id()
+    wait, run_id = body.pop("wait", False), run_id_given(body.pop("run_id", None) or new_id())
     call = await begun_run(asked.app, listed, run_id, body)
     if not wait:
         if call is not None:
