@@ -40,6 +40,7 @@ from procession.server.guard import CHANGES
 from procession.server.mcp import routes as mcp_routes
 from procession.server.openai import chat
 from procession.server.openai.refused import chat_error, chat_headers
+from procession.server.redaction import DEFAULT
 from procession.server.refusals import check_served
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def build(app: Served) -> Door:
     Raises ``DefinitionError`` for what cannot be served.
     """
     check_served(app)
+    if app.redact is DEFAULT:
+        DEFAULT("the rules are made ready now, and not while the first answer is streamed")
     every = endpoints(app)
     declared = [each for each in every if isinstance(each, Endpoint)]
     every.append(openapi.described(declared, token_needed=app.guard.needs_token))

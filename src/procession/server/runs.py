@@ -4,10 +4,11 @@ Runs: the runs that were seen of late, and those that a store keeps.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+import anyio.to_thread
 
 from procession.errors import RunNotFound
 from procession.runtime.observer import Tap
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Runs"]
 
+_FEW: Final = 10
+"""How many events are redacted where they are asked for."""
 _POLL: Final = 0.5
 """Seconds after which a store is asked again for what has happened to a run that goes on in another process."""
 
@@ -225,14 +228,14 @@ class Runs:
             told = await kept_events(runtime, row, self.redact)
             behind = [event for event in told if event.seq > after and (types is None or event.type in types)]
             return {
-                "events": [event.data for event in behind[:limit]], "last_seq": len(told) - 1, "first_seq": 0,
+                "events": await _shown(behind[:limit]), "last_seq": len(told) - 1, "first_seq": 0,
                 "ended": row.status not in ("running", "pending"),
             }  # fmt: skip
         log = seen.log
         ended, last = log.ended, log.last_seq
         found = log.kept(after, types=types, limit=limit)
         return {
-            "events": [event.data for event in found], "last_seq": last, "first_seq": log.first_seq, "ended": ended,
+            "events": await _shown(found), "last_seq": last, "first_seq": log.first_seq, "ended": ended,
         }  # fmt: skip
 
     async def read(
@@ -275,3 +278,12 @@ class Runs:
 
 def _age(head: dict[str, Any]) -> tuple[float, str]:
     return head["created_at"], head["run_id"]
+
+
+async def _shown(events: Sequence[LoggedEvent]) -> list[dict[str, Any]]:
+    """
+    Return events as they may be shown; many of them in another thread, as to look for what is private takes its time.
+    """
+    if len(events) < _FEW:
+        return [event.data for event in events]
+    return await anyio.to_thread.run_sync(lambda: [event.data for event in events])
