@@ -171,3 +171,11 @@ async def test_nothing_but_a_name_gets_into_the_source(project: Any, target: str
     result = await project.app.runtime.run(project.pieces, 4)
     with pytest.raises(RequestRefused, match="module:name"):
         saved_test(project.app, project.app.runs.get(result.run_id), target)
+
+
+async def test_no_test_is_made_of_a_run_with_a_file(project: Any) -> None:
+    """Contents of files are cut off in what is shown: a test that would be given the cut is refused."""
+    photo = {"type": "file", "data": "A" * 4000, "mediaType": "image/png"}
+    result = await project.support.generate({"role": "user", "content": [{"type": "text", "text": "See:"}, photo]})
+    with pytest.raises(RequestRefused, match="file"):
+        saved_test(project.app, project.app.runs.get(result.run_id), None)

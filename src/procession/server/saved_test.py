@@ -25,6 +25,9 @@ __all__ = ["saved_test"]
 _MASK: Final = re.compile(r"‹[a-z][a-z -]{0,30}›")
 _TARGET: Final = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
 _FILL_IN: Final = "# Fill in where your code has it, such as: from shop.agents import support as target"
+_NEEDED: Final = frozenset({"run.started", "stream.passed", "run.finished"})
+_CUT: Final = re.compile(r'"data": "\d+ characters"')
+"""What stands in place of a file."""
 _ENDED: Final = frozenset({"success", "blocked", "failed"})
 
 
@@ -42,13 +45,17 @@ def saved_test(app: Served, seen: SeenRun, target: str | None) -> dict[str, Any]
     events = seen.log.kept(-1)
     if any(event.type == "run.suspended" for event in events):
         raise _refused("it waited for a person", "answers are not replayed in a test")
+    if any('"withheld":"too large"' in event.text for event in events if event.type in _NEEDED):
+        raise _refused("an event of it was too large to be kept", "make the answer or the input shorter")
     if seen.log.first_seq > 0:
         raise _refused("its first events are kept no longer", "save it sooner, or raise what is kept")
     saved = _agent(seen) if seen.kind == "agent" else _workflow(seen)
     text = json.dumps(
         {name: plain(getattr(saved, name)) for name in saved.__fields__}, indent=2, ensure_ascii=False, allow_nan=False
     )
-    _refuse_masked(app, seen, text)
+    if _CUT.search(text):
+        raise _refused("it has a file, whose content is not kept", "write the test by hand, with the file beside it")
+    _refuse_masked(app, text)
     name = f"test_run_{re.sub(r'[^0-9A-Za-z]+', '_', seen.run_id)[:60]}"
     notes = _notes(saved, target)
     return {
@@ -165,7 +172,7 @@ def _error_name(seen: SeenRun) -> str | None:
     return error.get("name") if isinstance(error, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
-def _refuse_masked(app: Served, seen: SeenRun, text: str) -> None:
+def _refuse_masked(app: Served, text: str) -> None:
     """
     Raise ``RequestRefused`` where the test would hold a mask in place of a value, and so would not pass.
     """

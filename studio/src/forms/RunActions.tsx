@@ -83,7 +83,7 @@ function SaveTestDialog({ id, close }: { id: string; close: () => void }) {
         }}
       >
         <h2 id="save-test-title">Save this run as a test</h2>
-        <p>A pytest file and its data: it runs your code on the input of this run, and checks that the outcome is the same. Models are replayed; no key is needed.</p>
+        <p>A pytest file and its data: it runs your code on the input of this run, and checks that the outcome is the same. An agent's model and tools are replayed, so that no key is needed; steps of a workflow are run.</p>
         <label>
           Where your code has it
           <input value={target} placeholder="module:name, such as shop.agents:support" onChange={(event) => setTarget(event.target.value)} autoFocus />

@@ -1,5 +1,5 @@
 // A whole form of a schema, with a way to write the value as JSON instead.
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { Json } from "../api/types";
 import { Field } from "./Field";
@@ -23,13 +23,18 @@ export function SchemaForm({ schema, value, change, name, faults = [], told }: S
   const unknown = kindOf(resolved(root, root)) === "anything";
   const [raw, setRaw] = useState(false);
   const wrong = faultsByPath(faults);
+  const form = useRef<HTMLDivElement>(null);
+  const faulty = faults.join("\n");
+  useEffect(() => {
+    if (faulty) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [faulty]);
   const shared = { root, value, change, path: "", name, required: false, faults: wrong };
   const toggle = (to: boolean) => {
     setRaw(to);
     told?.(false);
   };
   return (
-    <div className="schema-form">
+    <div className="schema-form" ref={form}>
       {!unknown && (
         <label className="check">
           <input type="checkbox" checked={raw} onChange={(event) => toggle(event.target.checked)} /> as JSON
