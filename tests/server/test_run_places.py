@@ -11,6 +11,8 @@ from procession.agents.agent import Agent
 from procession.errors import ModelError
 from procession.processors.guardrails.pii import PIIDetector
 from procession.processors.processor import Processor
+from procession.steps.retry import RetryPolicy
+from procession.steps.step import StepContext, step
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
 from procession.workflows.workflow import create_workflow
 
@@ -180,3 +182,29 @@ async def test_a_resumed_run_goes_on_in_its_log() -> None:
     later = [event["node_path"] for event in events[len(first) :]]
     assert "step[0]/tool-calls" in later and "step[1]/model-call" in later
     assert (await runs.summary(waiting.run_id))["status"] == "success"
+
+
+async def test_a_workflow_as_a_tool_and_a_step_that_is_retried() -> None:
+    """The workflow's run is inside the agent's; its step is one node that was begun twice, its nested one has its path."""
+    failed: list[int] = []
+
+    @step(retry=RetryPolicy(2))
+    def flaky(ctx: StepContext[str]) -> str:
+        if not failed:
+            failed.append(1)
+            raise ValueError("once")
+        return ctx.input.upper()
+
+    inner = create_workflow("inner", str).then(flaky).commit()
+    lookup = create_workflow("lookup", str, description="Looks.").then(inner).commit()
+    call = Reply(tool_calls=[ScriptedCall("workflow-lookup", {"input": "a"})])
+    agent, runs = watched(model=FakeModel([call, "Done."]), tools=[lookup])
+    result = await agent.generate("Hello")
+    found = {run.owner: run for run in runs}
+    assert found["lookup"].outer_run_id == result.run_id and found["lookup"].kind == "workflow"
+    shown = await runs.summary(found["lookup"].run_id)
+    assert [(node["path"], node["status"], node["attempts"]) for node in shown["nodes"]] == [
+        ("inner", "success", 1),
+        ("inner/flaky", "success", 2),
+    ]
+    assert unplaced(lookup, await events_of(runs, found["lookup"].run_id)) == []
