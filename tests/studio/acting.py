@@ -102,6 +102,6 @@ def app() -> App:
     clerk = Agent("clerk", model=FakeModel(_clerk, repeat_last=True), tools=[refund])
     answers.clear()
     return App(
-        agents=[support, clerk], workflows=[ordering, relabelled, purchase, demo.race],
+        agents=[support, clerk], workflows=[ordering, relabelled, purchase, create_workflow("patience").then(demo.slow).commit()],
         runtime=Runtime(InMemoryJournal()),
     )  # fmt: skip

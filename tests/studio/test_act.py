@@ -178,6 +178,49 @@ async def test_a_bundle_opens_without_the_server(studio: Studio, tmp_path: Path)
         await expect(page.get_by_role("button", name="Run again and compare")).to_have_count(0)
 
 
+async def test_a_run_is_cancelled_by_keyboard(studio: Studio) -> None:
+    """The button is there while the run goes on, and gone once it is over."""
+    made = await studio.server.post("/api/workflows/patience/runs", {"input": None})
+    async with studio.look(f"#/runs/{made['run_id']}") as looking:
+        await press(looking.page, "Cancel the run")
+        await expect(looking.page.locator(".run-facts .status")).to_contain_text("cancelled")
+        await expect(looking.page.get_by_role("button", name="Cancel the run")).to_have_count(0)
+
+
+async def test_a_run_is_run_again_and_both_are_compared(studio: Studio) -> None:
+    """The new run has the same input and stands beside the old one; a run of another input differs node by node."""
+    a, b = await ordered(studio), await ordered(studio, 3)
+    async with studio.look(f"#/runs/{a}") as looking:
+        page = looking.page
+        await press(page, "Run again and compare")
+        await expect(page.get_by_role("heading", name="0 of 2 nodes are different")).to_be_visible()
+        await looking.go(f"#/compare/runs?a={a}&b={b}")
+        await expect(page.get_by_role("heading", name="2 of 2 nodes are different")).to_be_visible()
+        await expect(page.locator(".compare-nodes")).to_contain_text("± changed")
+        await looking.go("#/compare/graphs?a=ordering&b=relabelled")
+        await expect(page.get_by_role("status")).to_contain_text("2 of 3 differences break")
+        await expect(page.locator(".compare-differences").first).to_contain_text("✗ breaking")
+
+
+async def test_a_run_is_downloaded_as_a_test(studio: Studio, tmp_path: Path) -> None:
+    """Both files are given to the browser; a target that is no name is refused in words."""
+    run_id = await ordered(studio)
+    async with studio.look(f"#/runs/{run_id}") as looking:
+        page = looking.page
+        await press(page, "Save as test")
+        await page.get_by_label("Where your code has it").fill("shop; import os")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("no module:name")
+        looking.faults.clear()  # the browser tells of the 422
+        await page.get_by_label("Where your code has it").fill("shop:app")
+        await page.keyboard.press("Enter")
+        async with page.expect_download() as downloading:
+            await page.get_by_role("button", name="Download test_run").first.click()
+        file = tmp_path / "test.py"
+        await (await downloading.value).save_as(file)
+        assert "from shop import app as target" in file.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_no_serious_finding_where_something_is_done(studio: Studio, theme: Any) -> None:
     """axe-core finds nothing serious on a page that acts, its dialogs included, in either theme."""
