@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { passedOf, standAt } from "../src/compare/stream";
-import { chosen, faultsAt, faultsByPath, initial, kindOf, resolved } from "../src/forms/schema";
+import { chosen, faultsAt, faultsByPath, initial, kindOf, resolved, type Schema } from "../src/forms/schema";
 
 const root = {
   $defs: {
@@ -24,7 +24,7 @@ test("a reference in a circle ends", () => {
 });
 
 test("which alternative a value is", () => {
-  const options = [{ $ref: "#/$defs/Card" }, { $ref: "#/$defs/Invoice" }, { type: "null" }];
+  const options: Schema[] = [{ $ref: "#/$defs/Card" }, { $ref: "#/$defs/Invoice" }, { type: "null" }];
   expect(chosen({ kind: "invoice" }, options, root)).toBe(1);
   expect(chosen(null, options, root)).toBe(2);
   expect(chosen({ kind: "card", number: "1" }, options, root)).toBe(0);
