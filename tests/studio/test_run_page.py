@@ -63,6 +63,16 @@ async def test_what_a_processor_did_to_the_stream(studio: Studio) -> None:
         await expect(panel.locator("ins").first).to_contain_text(".")
 
 
+async def test_tokens_and_costs_are_laid_over_the_graph(studio: Studio) -> None:
+    """The overlay says what each node used; a price that nobody knows is said to be unknown, and is not nothing."""
+    async with studio.look("#/runs/support-1") as looking:
+        model = looking.page.locator('[data-key="step/model-call"]')
+        await looking.page.get_by_label("Show").select_option("tokens")
+        await expect(model).to_contain_text("15 tokens")
+        await looking.page.get_by_label("Show").select_option("cost")
+        await expect(model).to_contain_text("price not known")
+
+
 async def test_a_block_says_why(studio: Studio) -> None:
     """The node that blocked has sign and word, and its panel has the reason and who blocked."""
     async with studio.look("#/runs/support-2?node=process_input/guards/processor:no-shouting") as looking:

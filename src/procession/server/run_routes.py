@@ -5,7 +5,7 @@ Routes that show runs: the list, one of them, and its events, as a page or live.
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import anyio
 from starlette.responses import Response
@@ -15,10 +15,13 @@ from procession.errors import InputError
 from procession.server.endpoint import Asked, Endpoint, Example
 from procession.server.served import Served
 from procession.server.sse import BEAT, EventStream, Say, event_of
+from procession.server.tokens import spent_by_node
 
 __all__ = ["RunPath", "routes"]
 
 RunPath = "/api/runs/{run_id}"
+_MOST_CALLS: Final = 1_000
+"""Of how many model calls of a run the tokens and costs are told, by node."""
 
 
 class RunsQuery(TypedDict, total=False):
@@ -75,7 +78,10 @@ async def _list(asked: Asked) -> Any:
 
 
 async def _show(asked: Asked) -> Any:
-    return await asked.app.runs.summary(asked.path["run_id"])
+    run_id = asked.path["run_id"]
+    summary = await asked.app.runs.summary(run_id)
+    answered = await asked.app.runs.events(run_id, types={"model.answered"}, limit=_MOST_CALLS)
+    return {**summary, "spent": spent_by_node(answered["events"])}
 
 
 async def _events(asked: Asked) -> Any:

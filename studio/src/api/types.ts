@@ -68,6 +68,14 @@ export interface Usage {
   [key: string]: Json | undefined;
 }
 
+export interface Spent {
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** In dollars; null where a price is not known. */
+  cost: number | null;
+}
+
 export interface Question {
   path: string;
   label: string | null;
@@ -121,6 +129,8 @@ export interface Run extends RunSummary {
   last_seq: number;
   forks: string[];
   inner_runs?: string[];
+  /** What model calls used, by the path of the node. */
+  spent?: Record<string, Spent>;
 }
 
 export interface RunEvent {

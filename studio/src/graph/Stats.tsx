@@ -1,17 +1,10 @@
 // How long the nodes of a workflow take, over the runs that are known.
 import { get, path } from "../api/client";
+import type { Spent } from "../api/types";
 import { Empty, Show } from "../ui/parts";
 import { useLoad } from "../ui/useLoad";
 import { visible } from "../ui/visible";
 import { count, duration, money } from "../ui/words";
-
-interface Spent {
-  calls: number;
-  input_tokens: number;
-  output_tokens: number;
-  /** In dollars; null where a price is not known. */
-  cost: number | null;
-}
 
 interface NodeStats {
   path: string;

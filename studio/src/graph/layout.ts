@@ -117,6 +117,11 @@ function level(graph: Graph, root: Graph, prefix: string, open: ReadonlySet<stri
     const back = edge.kind === "back";
     const laid = back ? g.edge(edge.target, edge.source, String(index)) : g.edge(edge.source, edge.target, String(index));
     const points = (laid?.points ?? []).map(({ x, y }: Point) => ({ x, y }));
+    const from = graph.nodes.find((node) => node.id === edge.source);
+    if (from?.kind === "decision" && points[0]) {
+      const box = g.node(edge.source); // a diamond is left at its corner, not at the box around it
+      points[0] = direction === "down" ? { x: box.x, y: box.y + box.height / 2 } : { x: box.x + box.width / 2, y: box.y };
+    }
     made.edges.push({
       key: `${prefix}${edge.source}→${edge.target}#${index}`, prefix, edge,
       source: keyOf(prefix, edge.source), target: keyOf(prefix, edge.target),

@@ -14,7 +14,7 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
   const [overlay, setOverlay] = useState<Overlay>("status");
   const [key, setKey] = useState<string | null>(null);
   const now = fold.ended ?? Date.now() / 1000;
-  const marks = useMemo(() => (graph ? runMarks(graph, fold, now, overlay) : undefined), [graph, fold, version, overlay]);
+  const marks = useMemo(() => (graph ? runMarks(graph, fold, now, overlay, live.run.spent) : undefined), [graph, fold, version, overlay, live.run.spent]);
   const places = useMemo(() => (graph ? placesOf(graph, graph, "") : []), [graph]);
   const select = useCallback(
     (placed: PlacedNode) => {
@@ -39,7 +39,7 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
           marks={marks}
           selected={place?.key ?? null}
           onSelect={select}
-          opened={places.length <= 60 ? places.filter((each) => each.nested && each.depth < 1).map((each) => each.key) : []}
+          opened={places.filter((each) => each.nested && ((each.depth < 1 && places.length <= 60) || bare?.startsWith(`${each.path}/`))).map((each) => each.key)}
           tools={
             <label className="row-label">
               Show

@@ -58,7 +58,7 @@ export function RunView({ live, tab, node, set }: RunViewProps) {
 function RunHead({ live }: { live: LiveRun }) {
   const { run, fold, status } = live;
   const seconds = fold.started !== null ? (fold.ended ?? fold.events.at(-1)?.ts ?? fold.started) - fold.started : run.seconds;
-  const usage = run.usage;
+  const spent = Object.values(run.spent ?? {});
   const owner = run.kind === "agent" ? href("/agents/:id", { id: run.owner }) : href("/workflows/:id", { id: run.owner });
   return (
     <Head
@@ -80,8 +80,8 @@ function RunHead({ live }: { live: LiveRun }) {
       <p className="row run-facts">
         <Status status={status} />
         <span>{duration(seconds)}</span>
-        {usage && typeof usage.total_tokens === "number" && <span>{count(usage.total_tokens)} tokens</span>}
-        {usage && typeof usage.cost === "number" && <span>{money(usage.cost)}</span>}
+        {spent.length > 0 && <span>{count(spent.reduce((all, each) => all + each.input_tokens + each.output_tokens, 0))} tokens</span>}
+        {spent.length > 0 && spent.every((each) => each.cost !== null) && <span>{money(spent.reduce((all, each) => all + each.cost!, 0))}</span>}
         <span className="faint">{clock(run.created_at)}</span>
         <span className={`link-state is-${live.link}`} role="status">
           {live.linkText}

@@ -1,5 +1,5 @@
 // What a run says of each node and edge of its graph.
-import type { Graph, GraphGroup, GraphNode } from "../api/types";
+import type { Graph, GraphGroup, GraphNode, Spent } from "../api/types";
 import { innerOf, keyOf } from "../graph/layout";
 import type { EdgeMark, GraphMarks, NodeMark } from "../graph/marks";
 import { count, duration, money } from "../ui/words";
@@ -9,8 +9,8 @@ import { secondsOf, worst, type NodeState } from "./model";
 export type Overlay = "status" | "time" | "tokens" | "cost";
 
 /** Lay *fold* over *graph*. */
-export function runMarks(graph: Graph, fold: RunFold, now: number, overlay: Overlay): GraphMarks {
-  const made = new Maker(fold, now, overlay);
+export function runMarks(graph: Graph, fold: RunFold, now: number, overlay: Overlay, spent: Record<string, Spent> = {}): GraphMarks {
+  const made = new Maker(fold, now, overlay, spent);
   made.level(graph, graph, "");
   return made.done();
 }
@@ -30,6 +30,7 @@ class Maker {
     private readonly fold: RunFold,
     private readonly now: number,
     private readonly overlay: Overlay,
+    private readonly spent: Record<string, Spent>,
   ) {}
 
   done(): GraphMarks {
@@ -94,9 +95,12 @@ class Maker {
     const times = records.length > 1 ? ` ×${count(records.length)}` : "";
     const tries = Math.max(...records.map((each) => each.spans.at(-1)?.attempt ?? 1));
     const again = tries > 1 ? ` · ${tries} attempts` : "";
-    const usage = this.overlay === "tokens" || this.overlay === "cost" ? usageOf(records) : null;
-    if (this.overlay === "tokens" && usage) return `${count(tokens(usage))} tokens${times}`;
-    if (this.overlay === "cost" && typeof usage?.cost === "number") return `${money(usage.cost)}${times}`;
+    const usage = this.overlay === "tokens" ? usageOf(records) : null;
+    if (usage) return `${count(tokens(usage))} tokens${times}`;
+    if (this.overlay === "cost") {
+      const costs = this.costs(records);
+      if (costs.length) return costs.includes(null) ? "price not known" : `${money(sum(costs))}${times}`;
+    }
     const progress = records.find((each) => each.total !== null);
     if (progress?.total) return `${count(progress.items.size)} of ${count(progress.total)}`;
     return (seconds === null ? "" : duration(seconds)) + times + again;
@@ -104,9 +108,14 @@ class Maker {
 
   private weight(records: NodeState[], seconds: number | null): number {
     if (this.overlay === "time") return seconds ?? 0;
-    const usage = this.overlay === "status" ? null : usageOf(records);
-    if (!usage) return 0;
-    return this.overlay === "tokens" ? tokens(usage) : Number(usage.cost ?? 0);
+    if (this.overlay === "cost") return sum(this.costs(records));
+    const usage = this.overlay === "tokens" ? usageOf(records) : null;
+    return usage ? tokens(usage) : 0;
+  }
+
+  /** What the model calls of each record cost in dollars; null where a price is not known. */
+  private costs(records: NodeState[]): (number | null)[] {
+    return records.map((each) => this.spent[each.path]).filter((each) => each !== undefined).map((each) => each.cost);
   }
 
   private edge(
@@ -138,6 +147,10 @@ class Maker {
 
 function add(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : a + b;
+}
+
+function sum(numbers: (number | null)[]): number {
+  return numbers.reduce<number>((all, each) => all + (each ?? 0), 0);
 }
 
 function tokens(usage: Record<string, unknown>): number {
