@@ -60,7 +60,7 @@ def test_tokens_and_cost_stand_at_the_node_that_asked_the_model() -> None:
 
 def test_statistics_are_of_nodes_over_all_rounds_and_runs() -> None:
     """Rounds of a loop are one node; percentiles are times that were measured; a run that waits has no time."""
-    runs = [
+    runs: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
         (
             run_of(node("step[0]/m", seconds=1.0), node("step[1]/m", seconds=2.0)),
             [answered("step[1]/m", input_tokens=4)],

@@ -69,6 +69,7 @@ async def test_what_does_not_fit_is_told_by_field() -> None:
 
 async def test_a_hook_that_is_run_by_itself_is_seen_chunk_by_chunk() -> None:
     """A run of the stream's hook tells what each processor made of each chunk, also where runs are kept in a store."""
+    passed: list[Any] = []
     async with live(served()) as server:
         samples = await server.get("/api/workflows/clerk-output-processor/samples")
         for sample in samples:
@@ -77,6 +78,6 @@ async def test_a_hook_that_is_run_by_itself_is_seen_chunk_by_chunk() -> None:
             if sample["title"] == "Text in pieces":
                 page = await server.get(f"/api/runs/{run['run_id']}/events", params={"types": "stream.passed"})
                 passed = [event["payload"] for event in page["events"]]
-    assert [one["number"] for one in passed] == list(range(len(passed)))
+    assert passed and [one["number"] for one in passed] == list(range(len(passed)))
     left = "".join(chunk.get("text", "") for one in passed for chunk in one["left"])
     assert "[EMAIL]" in left and any(stage["processor"] == "pii-detector" for one in passed for stage in one["stages"])

@@ -68,7 +68,7 @@ app = App(agents=[support], workflows=[pieces, guards], redact=None)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The code of a project, imported from a file."""
     (tmp_path / "shop_code.py").write_text(PROJECT)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "shop_code", raising=False)
     import shop_code  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports]
 
