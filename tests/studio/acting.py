@@ -89,6 +89,17 @@ def _clerk(request: ModelRequest) -> Reply:
     return Reply(text="I look.", tool_calls=[ScriptedCall("refund", {"number": "7", "note": demo.HOSTILE})])
 
 
+def _payer(request: ModelRequest) -> Reply:
+    if any(message.role == "tool" for message in request.messages):
+        return Reply(text="It is paid back.")
+    return Reply(text="I look.", tool_calls=[ScriptedCall("refund", {"number": "7", "note": "came broken"})])
+
+
+def paying() -> Agent:
+    """An agent that asks before it pays."""
+    return Agent("clerk", model=FakeModel(_payer, repeat_last=True), tools=[refund])
+
+
 def app() -> App:
     """An app with something of everything that can be acted on."""
     ordering: Any = create_workflow("ordering", Order).then(price).then(label).commit()

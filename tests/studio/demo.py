@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import anyio
+from pydantic import BaseModel
 
 from procession import (
     Agent,
@@ -25,7 +26,7 @@ from procession.processors.contexts import InputContext, OutputStreamContext
 from procession.testing.fake_model import FakeModel
 
 __all__ = [
-    "HOSTILE", "Gate", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "refuser", "support",
+    "HOSTILE", "Gate", "buying", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "refuser", "support",
 ]  # fmt: skip
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'`</script><script>alert(2)</script><svg/onload=alert(3)>"
@@ -177,6 +178,22 @@ def order(ctx: StepContext[bool]) -> str:
 
 
 purchase: Workflow[Any, Any] = create_workflow("purchase", int).then(approve).then(order).commit()
+
+
+class Decision(BaseModel):
+    """What a manager says to a purchase."""
+
+    approved: bool
+    remark: str = ""
+
+
+@step(resume_type=Decision)
+async def decide(ctx: StepContext[int]) -> bool:
+    decision: Decision = await ctx.suspend({"amount": ctx.input, "for": "a desk"}, label="manager")
+    return decision.approved
+
+
+buying: Workflow[Any, Any] = create_workflow("buying", int).then(decide).then(order).commit()
 
 
 @step(id='a"><img src=x onerror=alert(1)>', description=HOSTILE)
