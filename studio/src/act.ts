@@ -2,7 +2,7 @@
 import { ForkTree, hasFamily } from "./compare/ForkTree";
 import { hasStream, StreamTab } from "./compare/StreamTab";
 import { canFork, ForkSection } from "./forms/ForkSection";
-import { AgainButton, CancelButton, isOver, SaveTestButton } from "./forms/RunActions";
+import { AgainButton, CancelButton, isBrokenOff, isOver, RestartButton, SaveTestButton } from "./forms/RunActions";
 import { RunTab } from "./forms/RunTab";
 import { SuspendedPanel } from "./forms/SuspendedPanel";
 import { ChatLink } from "./chat/ChatLink";
@@ -17,8 +17,9 @@ page("/open", { title: "Open a file", nav: 6, load: () => import("./compare/Open
 fill("workflow.tab", { id: "run", title: "Run it", component: RunTab, when: ({ workflow }) => workflow.kind !== "loop" });
 fill("agent.action", { id: "chat", title: "Chat", component: ChatLink });
 fill("run.banner", { id: "questions", title: "Questions", component: SuspendedPanel, when: ({ run }) => !run.offline && run.status === "suspended" });
+fill("run.action", { id: "restart", title: "Restart", component: RestartButton, when: ({ run }) => !run.offline && isBrokenOff(run) });
 fill("run.action", { id: "cancel", title: "Cancel", component: CancelButton, when: ({ run }) => !run.offline && !isOver(run) });
-fill("run.action", { id: "again", title: "Run again", component: AgainButton, when: ({ run }) => !run.offline && isOver(run) });
+fill("run.action", { id: "again", title: "Run again", component: AgainButton, when: ({ run }) => !run.offline && (isOver(run) || run.status === "suspended") });
 fill("run.action", { id: "test", title: "Save as test", component: SaveTestButton, when: ({ run }) => !run.offline && isOver(run) });
 fill("run.tab", { id: "stream", title: "Stream", component: StreamTab, when: hasStream });
 fill("run.tab", { id: "forks", title: "Forks", component: ForkTree, when: hasFamily });

@@ -5,9 +5,12 @@ What the tests of forms, chat, forks and comparisons act on.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any, Literal
 
+import anyio
 from pydantic import BaseModel, Field
+from tests.runtime.durable.faults import left_by_a_dead_process
 from tests.studio import demo
 
 from procession import Agent, App, StepContext, Workflow, create_workflow, step, tool
@@ -17,7 +20,7 @@ from procession.runtime.runtime import Runtime
 from procession.storage.memory_journal import InMemoryJournal
 from procession.testing.fake_model import FakeModel, Reply, ScriptedCall
 
-__all__ = ["app"]
+__all__ = ["app", "broken_off", "halting"]
 
 
 class Address(BaseModel):
@@ -116,3 +119,35 @@ def app() -> App:
         agents=[support, clerk], workflows=[ordering, relabelled, purchase, create_workflow("patience").then(demo.slow).commit()],
         runtime=Runtime(InMemoryJournal()),
     )  # fmt: skip
+
+
+def halting(halt: anyio.Event | None = None) -> Workflow[Any, Any]:
+    """Return a workflow of two steps; the second never ends where *halt* is given, which it sets."""
+
+    @step
+    def keep(ctx: StepContext[Any]) -> str:
+        return "kept"
+
+    @step
+    async def end(ctx: StepContext[str]) -> str:
+        if halt is not None:
+            halt.set()
+            await anyio.sleep_forever()
+        return f"{ctx.input}, done"
+
+    return create_workflow("halting").then(keep).then(end).commit()
+
+
+async def broken_off(clock: Callable[[], float]) -> InMemoryJournal:
+    """Return a store in which the process of the run "lost" died in its second step."""
+    store, halt = InMemoryJournal(clock=clock), anyio.Event()
+
+    async def run() -> None:
+        await Runtime(store).run(halting(halt), None, run_id="lost")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await halt.wait()
+        store = left_by_a_dead_process(store, clock)
+        tasks.cancel_scope.cancel()
+    return store

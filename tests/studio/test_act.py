@@ -12,6 +12,9 @@ from playwright.async_api import Browser, Page, expect
 from tests.studio import acting, demo
 from tests.studio.conftest import Studio, serving
 
+from procession import App
+from procession.runtime.runtime import Runtime
+
 pytestmark = pytest.mark.browser
 
 
@@ -185,6 +188,22 @@ async def test_a_run_is_cancelled_by_keyboard(studio: Studio) -> None:
         await press(looking.page, "Cancel the run")
         await expect(looking.page.locator(".run-facts .status")).to_contain_text("cancelled")
         await expect(looking.page.get_by_role("button", name="Cancel the run")).to_have_count(0)
+
+
+async def test_a_run_that_lost_its_process_is_restarted_by_keyboard(browser: Browser) -> None:
+    """The page says that its process is gone; restarted, the run goes on where it was and is followed to its end."""
+    now = [100.0]
+    store = await acting.broken_off(lambda: now[0])
+    now[0] += 60
+    async with serving(App(workflows=[acting.halting()], runtime=Runtime(store)), browser) as studio:
+        async with studio.look("#/runs/lost") as looking:
+            page = looking.page
+            await expect(page.get_by_text("Its process is gone.")).to_be_visible()
+            assert not await looking.serious()
+            await press(page, "Restart")
+            await expect(page.locator(".run-facts .status")).to_contain_text("success")
+            await expect(page.get_by_role("button", name="Restart")).to_have_count(0)
+        assert (await studio.server.get("/api/runs/lost"))["output"] == "kept, done"
 
 
 async def test_a_run_is_run_again_and_both_are_compared(studio: Studio) -> None:

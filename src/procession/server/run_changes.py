@@ -1,9 +1,10 @@
 """
-Routes that change runs: resume, cancel, fork, replay and delete.
+Routes that change runs: resume, restart, cancel, fork and delete.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -11,10 +12,12 @@ from typing_extensions import TypedDict
 
 from procession.errors import InputError, RequestRefused, RunNotFound
 from procession.ids import new_id
+from procession.runtime.run import Run
 from procession.server.endpoint import Asked, Endpoint, json_bytes
 from procession.server.going import gone
 from procession.server.run_calls import RunCall
 from procession.server.run_found import FoundRun, found_run
+from procession.server.run_log import LoggedEvent
 from procession.server.run_routes import RunPath
 from procession.server.served import Served
 from procession.server.shared_calls import SharedCall
@@ -37,6 +40,17 @@ class ResumeBody(TypedDict, total=False):
     answer: Any
     resource: str
     """Whose run it is, where it was begun for somebody."""
+    request_context: dict[str, Any]
+    """The values of the request, which are not kept."""
+    wait: bool
+    """Whether the answer is the run as it ended this time."""
+
+
+class RestartBody(TypedDict, total=False):
+    """
+    With what a run that lost its process goes on.
+    """
+
     request_context: dict[str, Any]
     """The values of the request, which are not kept."""
     wait: bool
@@ -92,6 +106,10 @@ def routes(app: Served) -> list[Endpoint]:
             calls=True,
         ),
         Endpoint(
+            method="POST", path=RunPath + "/restart", handle=_restart, body=RestartBody, answer=StartedRun, status=202,
+            summary="Take up a run that lost its process: what was completed is not done again.", calls=True,
+        ),
+        Endpoint(
             method="POST", path=RunPath + "/cancel", handle=_cancel, body=OwnedBody, answer=Cancelled,
             summary="Cancel a run, wherever it goes on.",
         ),
@@ -114,12 +132,46 @@ async def _resume(asked: Asked) -> Any:
             async with call.joined() as stream:
                 await stream.result()
     else:
-        run_call = await _resumed_workflow(asked, found)
-        if body.get("wait"):
-            await run_call.wait()
-    if not body.get("wait"):
+        await _resume_workflow(asked, found)
+    return await _begun_or_ended(asked)
+
+
+async def _begun_or_ended(asked: Asked) -> Any:
+    """
+    Return the id of a run that goes on, and with ``wait`` the run as it ended.
+    """
+    run_id = asked.path["run_id"]
+    if not asked.body.get("wait"):
         return {"run_id": run_id}
     return Response(json_bytes(await asked.app.runs.summary(run_id)), 200, media_type="application/json")
+
+
+async def _restart(asked: Asked) -> Any:
+    run_id, body = asked.path["run_id"], asked.body
+    found = await found_run(asked.app, run_id)
+    if found.agent is not None:
+        raise RequestRefused(
+            "an agent's run is not taken up where it broke off",
+            status=409,
+            reason="not-kept",
+            hint="replay it: POST .../replay; one that waits is resumed",
+        )
+    before = await asked.app.runs.told_before(run_id)
+    context = RequestContext(body.get("request_context", {}))
+    run = await found.runtime.restarted(run_id, workflow=found.workflow, request_context=context)
+    await _go_on(asked, run, before)
+    return await _begun_or_ended(asked)
+
+
+async def _go_on(asked: Asked, run: Run[Any, Any], before: Sequence[LoggedEvent]) -> None:
+    """
+    Let a run that was taken up go on, and wait for its end where that is asked for.
+    """
+    asked.app.runs.take_up(run, before)
+    call = RunCall(asked.app.service, run, run.state.init_data, "")
+    call.alone = not asked.body.get("wait")
+    if asked.body.get("wait"):
+        await call.wait()
 
 
 async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
@@ -140,7 +192,7 @@ async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
     return call
 
 
-async def _resumed_workflow(asked: Asked, found: FoundRun) -> RunCall:
+async def _resume_workflow(asked: Asked, found: FoundRun) -> None:
     body = asked.body
     step, label, answer = body.get("step"), body.get("label"), body.get("answer")
     answers: dict[str, Any] = body.get("answers", {})
@@ -148,6 +200,7 @@ async def _resumed_workflow(asked: Asked, found: FoundRun) -> RunCall:
         raise InputError("a workflow's run is given one answer at a time", hint='give "step" and "answer"')
     for key, value in answers.items():
         step, answer = key, value
+    before = await asked.app.runs.told_before(asked.path["run_id"])
     run = await found.runtime.resumed(
         asked.path["run_id"],
         answer,
@@ -156,9 +209,7 @@ async def _resumed_workflow(asked: Asked, found: FoundRun) -> RunCall:
         workflow=found.workflow,
         request_context=RequestContext(body.get("request_context", {})),
     )
-    call = RunCall(asked.app.service, run, run.state.init_data, "")
-    call.alone = not body.get("wait")
-    return call
+    await _go_on(asked, run, before)
 
 
 async def _cancel(asked: Asked) -> Any:

@@ -80,16 +80,20 @@ class Runs:
         """
         Return what takes down the log of *run*.
         """
-        from procession.server.run_log import RunLog  # with the first run: an app may be made of agents that never run
         from procession.server.run_tap import RunTap
+
+        return RunTap(run, self._seen(run.id), self._begin)
+
+    def _seen(self, run_id: str) -> SeenRun:
+        from procession.server.run_log import RunLog  # with the first run: an app may be made of agents that never run
         from procession.server.seen_run import SeenRun
 
-        seen = self._runs.get(run.id)
+        seen = self._runs.get(run_id)
         if seen is None:
             self._make_room()
-            log = RunLog(run.id, max_events=self.max_events, max_size=self.max_size // 8, redact=self.redact)
-            seen = self._runs[run.id] = SeenRun(run.id, log)
-        return RunTap(run, seen, self._begin)
+            log = RunLog(run_id, max_events=self.max_events, max_size=self.max_size // 8, redact=self.redact)
+            seen = self._runs[run_id] = SeenRun(run_id, log)
+        return seen
 
     def _begin(self, run: Run[Any, Any], seen: SeenRun) -> bool:
         """
@@ -105,6 +109,32 @@ class Runs:
         outer = run.scope.outer
         seen.outer_run_id = outer.run_id if outer is not None else None
         return False
+
+    async def told_before(self, run_id: str) -> list[LoggedEvent]:
+        """
+        Return the events of a run that is not in memory, for :meth:`take_up` once it is ours; of any other none.
+
+        Raises ``RunNotFound``.
+        """
+        from procession.server.kept_runs import kept_events
+
+        if run_id in self._runs:
+            return []
+        return await kept_events(*await self._kept(run_id), None)
+
+    def take_up(self, run: Run[Any, Any], before: Sequence[LoggedEvent]) -> None:
+        """
+        Let the log of a run that goes on here begin with the events *before*: who has read those goes on behind them.
+        """
+        seen = self._seen(run.id)
+        if not before or seen.log.next_seq:
+            return
+        for event in before:
+            seen.log.append(
+                event.type, {name: value for name, value in event.data.items() if name not in ("seq", "type")}
+            )
+        first = before[0].data
+        seen.went_on, seen.created_at, seen.input = True, first["ts"], first["payload"].get("input")
 
     def _make_room(self) -> None:
         size = sum(seen.log.size for seen in self._runs.values())
@@ -200,7 +230,11 @@ class Runs:
             made = seen.summary()
         else:
             made = await kept_summary(runtime, row) if seen is None else seen.summary()
-            made |= {"parent_run_id": row.parent_run_id, "forked_at": row.forked_at}
+            lost = row.kind == "workflow" and row.status == "running" and not row.claimed
+            made |= {
+                "parent_run_id": row.parent_run_id, "forked_at": row.forked_at,
+                "broken_off": lost and (seen is None or seen.run is None),
+            }  # fmt: skip
             if seen is not None and seen.went_on and row.kind == "workflow":
                 known = {node["path"] for node in made["nodes"]}
                 before = [node for node in kept_nodes(await runtime.get(run_id)) if node["path"] not in known]

@@ -128,6 +128,8 @@ export interface Run extends RunSummary {
   graph_hash: string | null;
   last_seq: number;
   forks: string[];
+  /** Of a kept run that goes on as far as is known: whether its process is gone, so that it can be restarted. */
+  broken_off?: boolean;
   inner_runs?: string[];
   /** What model calls used, by the path of the node. */
   spent?: Record<string, Spent>;

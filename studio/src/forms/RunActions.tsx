@@ -1,4 +1,4 @@
-// What can be done to a run: cancel it, run it again, keep it as a test.
+// What can be done to a run: cancel it, restart it, run it again, keep it as a test.
 import { useEffect, useRef, useState } from "react";
 
 import { get, path, post } from "../api/client";
@@ -8,6 +8,11 @@ import { go, href } from "../ui/routes";
 import { useAction } from "../ui/useAction";
 import { visible } from "../ui/visible";
 import { saveText } from "./save";
+
+/** Whether a run still says that it goes on, though nobody drives it any more. */
+export function isBrokenOff(run: LiveRun): boolean {
+  return run.run.broken_off === true && run.status === "running";
+}
 
 export function isOver(run: LiveRun): boolean {
   return !["running", "pending", "suspended"].includes(run.status);
@@ -24,6 +29,25 @@ export function CancelButton({ run }: { run: LiveRun }) {
         {cancel.busy ? "Cancelling…" : "Cancel the run"}
       </button>
       {cancel.error && <Problem error={cancel.error} />}
+    </>
+  );
+}
+
+/** The run lost its process: it goes on where it was, and what was completed is not done again. */
+export function RestartButton({ run }: { run: LiveRun }) {
+  const restart = useAction(async () => {
+    await post(path`/api/runs/${run.run.run_id}/restart`);
+    run.reload();
+  });
+  return (
+    <>
+      <span className="faint" role="status">
+        Its process is gone.
+      </span>
+      <button type="button" className="primary" onClick={() => restart.run()} disabled={restart.busy}>
+        {restart.busy ? "Restarting…" : "Restart"}
+      </button>
+      {restart.error && <Problem error={restart.error} />}
     </>
   );
 }

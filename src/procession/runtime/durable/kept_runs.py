@@ -165,15 +165,31 @@ class KeptRuns(ABC):
 
         Raises what :meth:`resume` raises; ``RunAlreadyClaimed`` where somebody holds the run, or it has ended.
         """
+        run = await self.restarted(
+            run_id, workflow=workflow, request_context=request_context, scope=scope, accept_changes=accept_changes
+        )
+        return await run.start(run.state.init_data)
+
+    async def restarted(
+        self,
+        run_id: str,
+        *,
+        workflow: Workflows | None = None,
+        request_context: RequestContext | None = None,
+        scope: RequestScope | None = None,
+        accept_changes: Collection[str] = (),
+    ) -> Run[Any, Any]:
+        """
+        Take up a run whose process died and return it, which is ours now and has not gone on; :meth:`restart` starts it.
+        """
         from procession.runtime.durable.going_on import restart_run
 
         def revive(row: RunRow, history: History, journal: Journal) -> Run[Any, Any]:
             return self._revived(row, history, journal, workflow, request_context, scope)
 
-        run = await restart_run(
+        return await restart_run(
             self._keeper, run_id, revive, lambda owner: self._definition(owner, workflow), accept_changes=accept_changes
         )
-        return await run.start(run.state.init_data)
 
     async def recover(self, *, concurrency: int = 100) -> list[RunResult[Any]]:
         """
