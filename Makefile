@@ -30,8 +30,8 @@ demo: .venv/installed-demo ## run the moderation pipeline over a real inbox; nee
 test: .venv/installed-test ## run the tests
 	$(bin)/python -m pytest $(ARGS)
 
-studio: .venv/installed-studio ## build the page at /studio into the package (on Node: pip and npm install all)
-	cd studio && $(npm) run build
+studio: .venv/installed-studio ## test what is pure of the page at /studio, build it into the package (on Node: pip and npm install all)
+	cd studio && $(npm) test && $(npm) run build
 
 browser: studio ## the Studio's tests, in a real Chromium (apt-get install chromium)
 	$(bin)/python -m pytest tests/studio -m browser $(ARGS)

@@ -162,6 +162,8 @@ export interface GraphNode {
   resume_schema_ref?: string;
   hooks?: string[];
   on?: string[];
+  /** The hook in whose place it is drawn: not from the server. */
+  at?: string;
   mutates?: boolean;
   placeholder?: boolean;
   can_suspend?: boolean;

@@ -5,7 +5,8 @@ import { memo, useContext, type KeyboardEvent } from "react";
 import { sign, tone } from "../ui/status";
 import { visible } from "../ui/visible";
 import { GraphContext } from "./GraphContext";
-import { innerOf, type PlacedFrame, type PlacedNode } from "./layout";
+import type { PlacedFrame, PlacedNode } from "./layout";
+import { innerOf } from "./serving";
 import { KIND_WORDS, outline } from "./shapes";
 
 export type BoxNode = Node<{ placed: PlacedNode }, "box">;

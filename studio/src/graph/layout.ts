@@ -2,6 +2,7 @@
 import dagre from "@dagrejs/dagre";
 
 import type { Graph, GraphEdge, GraphGroup, GraphNode } from "../api/types";
+import { innerOf } from "./serving";
 
 export type Direction = "down" | "right";
 
@@ -59,11 +60,6 @@ const PAD = 18;
 /** The key of a node in the drawing. */
 export function keyOf(prefix: string, id: string): string {
   return `${prefix}${id}`;
-}
-
-/** The graph inside of a node, if there is one and it is known. */
-export function innerOf(root: Graph, node: GraphNode): Graph | null {
-  return (node.ref_hash && root.workflows?.[node.ref_hash]) || null;
 }
 
 /** Lay out *graph*; of the nodes in *open* (by key) what is inside is drawn as well. */

@@ -3,7 +3,8 @@ import { useCallback, useMemo, useState } from "react";
 
 import type { Graph } from "../api/types";
 import { GraphView } from "../graph/GraphView";
-import { innerOf, keyOf, type PlacedNode } from "../graph/layout";
+import { keyOf, type PlacedNode } from "../graph/layout";
+import { innerOf } from "../graph/serving";
 import { Empty } from "../ui/parts";
 import type { LiveRun } from "./live";
 import { recordsOf, runMarks, type Overlay } from "./marks";

@@ -1,6 +1,7 @@
 // What a run says of each node and edge of its graph.
 import type { Graph, GraphGroup, GraphNode, Spent } from "../api/types";
-import { innerOf, keyOf } from "../graph/layout";
+import { keyOf } from "../graph/layout";
+import { innerOf } from "../graph/serving";
 import type { EdgeMark, GraphMarks, NodeMark } from "../graph/marks";
 import { count, duration, money } from "../ui/words";
 import { usageOf, type RunFold } from "./fold";
