@@ -98,6 +98,8 @@ def test_graph_diff_formats(procession: Command, pipeline: Path, tmp_path: Path)
         (["other.json"], b"other.json: a graph: workflow_id: Field required"),
         (["pipeline.py", "--format", "text"], b"text is for what changed"),
         (["pipeline.py", "-o", "no/such/folder.svg"], b"cannot be written"),
+        (["pipeline.py", "-o", "graph.jpg"], b"graph.jpg does not say how to draw: it ends in '.jpg'"),
+        (["--diff", "pipeline.py", "pipeline.py", "-o", "graph.png"], b"it ends in '.png'"),
         (["pipeline.py", "--diff", "pipeline.py", "pipeline.py"], b"needs a target, or --diff with two"),
     ],
 )

@@ -96,6 +96,31 @@ def test_a_live_tree(flow: Path) -> None:
         assert "├─ shout" in screen.text and "HELLO" in screen.text
 
 
+def test_an_interrupted_run_is_shown_as_it_ended(flow: Path) -> None:
+    """Ctrl-C cancels the run, and the tree that stays says so of the step that went on."""
+    flow.with_name("endless.py").write_text(
+        "import anyio\nfrom procession import StepContext, create_workflow, step\n"
+        "@step\nasync def wait(ctx: StepContext[str]) -> str:\n    await anyio.sleep_forever()\n    return ''\n"
+        "workflow = create_workflow('endless', str).then(wait).commit()\n"
+    )
+    with terminal(["run", "endless.py", "--text", "hello"], cwd=flow.parent) as screen:
+        screen.until("wait  … running")
+        screen.until("wait  ⊘ cancelled", pressing="\x03")
+        screen.until("interrupted")
+        assert screen.ended() == 130
+
+
+def test_an_id_that_is_taken(procession: Command, flow: Path, tmp_path: Path) -> None:
+    """A run id that the store has is refused before anything runs, and so is a store that cannot be made."""
+    for status in (0, 2):
+        done = procession("run", flow, "--text", "hello", "--store", "runs.db", "--run-id", "mine")
+        assert done.returncode == status
+    assert b"the store has a run 'mine' already\n  hint: give another --run-id" in done.stderr
+    assert b"shout" not in done.stderr
+    done = procession("run", flow, "--text", "hello", "--store", tmp_path / "no" / "runs.db")
+    assert done.returncode == 2 and b"cannot be made: No such file or directory" in done.stderr
+
+
 def test_an_agent(procession: Command, tmp_path: Path) -> None:
     """An agent is asked once, too."""
     (tmp_path / "bot.py").write_text(

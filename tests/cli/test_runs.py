@@ -30,6 +30,7 @@ def test_list(procession: Command, kept: Path) -> None:
     """Runs are listed, the newest first, by status and workflow, page by page."""
     lines = procession("runs", "list", "--store", kept).stdout.decode().splitlines()
     assert [line.split()[0] for line in lines] == ["run-ask", "run-broken", "run-hello"]
+    assert len({line.index("flow") for line in lines}) == 1  # ids are as wide as the widest
     told = data(procession("runs", "list", "--store", kept, "--status", "failed", "--json"))
     assert [run["run_id"] for run in told["runs"]] == ["run-broken"] and told["next"] is None
     assert told["runs"][0].keys() == {
@@ -106,6 +107,7 @@ def test_cancel(procession: Command, kept: Path) -> None:
         (["fork", "flow.py", "run-hello", "--output", "shout"], b"has no value"),
         (["fork", "flow.py", "run-hello", "--output", "shout={"], b"the output of shout is no JSON"),
         (["resume", "other.py", "run-ask", "--approve"], b"is one of 'flow', not of 'other'"),
+        (["resume", "flow.py", "run-hello", "--approve"], b"has ended: it is success\n  hint: procession runs fork"),
     ],
 )
 def test_mistakes(procession: Command, flow: Path, kept: Path, arguments: list[str], said: bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from procession.cli.serve import ServeJob, app_of
+from procession.cli.serve import ServeJob, app_of, run_server
 from procession.errors import InputError, TargetError
 from procession.server.guard import is_loopback
 
@@ -145,6 +145,30 @@ def test_what_is_served(file: Path, tmp_path: Path) -> None:
     assert list(app_of(ServeJob(target=str(chain))).workflows) == ["double"]
     with pytest.raises(TargetError, match="no workflow"):
         app_of(ServeJob(target=f"{file}:FakeModel"))
+    with pytest.raises(TargetError, match="there is no 'ap' in it") as missing:
+        app_of(ServeJob(target=f"{file}:ap"))
+    assert missing.value.hint == "did you mean 'app'?"
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [("no.such.host.invalid", "there is no address called"), ("192.0.2.1", "cannot listen at 192.0.2.1")],
+)
+def test_an_address_that_is_none_of_this_machine(file: Path, host: str, said: str) -> None:
+    """Where the host is the mistake, the hint speaks of the host and not of the port."""
+    with pytest.raises(TargetError, match=said) as refused:
+        run_server(ServeJob(target=str(file), host=host, port=0))
+    assert str(refused.value.hint).startswith("--host takes")
+
+
+def test_a_mistake_in_a_reloaded_file_is_a_sentence(tmp_path: Path) -> None:
+    """DX: the process that --reload begins says in a sentence what cannot be loaded, with its line and no traceback."""
+    (tmp_path / "half_written.py").write_text("app = (")
+    fields = {"target": "half_written.py", "reload": True}
+    program = f"from procession.cli.serve import _child; _child({fields!r})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=40)
+    assert done.returncode == 2
+    assert "half_written.py:1: '(' was never closed" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_what_the_command_line_says_of_an_app(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,7 +224,9 @@ class Agent(Resuming):
 
     def draw(self, format: DrawFormat = "ascii", *, run: Ran | None = None, **options: Any) -> Drawing:
         """
-        Return a drawing of the agent's loop, as ``agent.workflow.draw`` does; *run* may be a run or a result of the agent.
+        Return a drawing of the agent's loop, as ``agent.workflow.draw`` does.
+
+        Raises ``InputError`` for an ``AgentResult`` as *run*: of an agent's run no records of steps are kept.
         """
         return self.workflow.draw(format, run=run, **options)
 

@@ -70,12 +70,19 @@ async def run_once(job: OnceJob, console: Console | None) -> Told:
 
 async def _run(runtime: Runtime, workflow: Any, value: Any, run_id: str | None, console: Console | None) -> Told:
     run = runtime.create_run(workflow, run_id=run_id)
+    if await runtime.store.row(run.id) is not None:  # and a store that cannot be used says so before anything runs
+        raise InputError(
+            f"the store has a run {run.id!r} already",
+            hint="give another --run-id; `procession runs show` says how that one stands",
+        )
     if console is None:
         return tell_result(await run.start(value), workflow.id)
-    async with run.stream(value):
-        with StepShow(console, workflow, run) as show:
+    # Around the stream: where that is interrupted, the tree shows what was cancelled.
+    with StepShow(console, workflow, run) as show:
+        async with run.stream(value):
             await show.follow()
-        return tell_result(await run.result(), workflow.id)
+            result = await run.result()
+    return tell_result(result, workflow.id)
 
 
 class StepShow:

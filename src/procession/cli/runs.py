@@ -112,6 +112,9 @@ async def resume_run(store: str | None, target: str, run_id: str, question: Ques
     log_to_stderr()
     async with open_runtime(store, agent) as runtime:
         row = await _row(runtime, run_id)
+        if row.status in FINAL:
+            another = "procession runs fork TARGET RUN --at STEP goes another way" if row.kind != "agent" else None
+            raise InputError(f"run {run_id} has ended: it is {row.status}", hint=another)
         if row.kind == "agent":
             if agent is None:
                 raise InputError(f"run {run_id} is one of an agent, and {target} is none", hint="name the agent")

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import signal
 import socket
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +101,11 @@ def _child(fields: dict[str, Any], sockets: list[socket.socket] | None = None) -
     from procession.cli.command import plain_errors
 
     job = ServeJob(**fields)
-    with plain_errors():
-        _serve(job, app_of(job), sockets, drain=1.0)
+    try:
+        with plain_errors():
+            _serve(job, app_of(job), sockets, drain=1.0)
+    except typer.Exit as ended:  # no command is around it here, which would take this for an end
+        raise SystemExit(ended.exit_code) from None
 
 
 def _serve(job: ServeJob, app: App, sockets: list[socket.socket] | None, drain: float | None = None) -> int | None:
@@ -127,6 +132,8 @@ def _said(app: App, url: str) -> str:
     lines.append(f"  API      {url}/openapi.json")
     if app.agents:
         lines.append(f"  OpenAI   {url}/v1")
+    if find_spec("mcp") is not None and (app.agents or app.workflows):
+        lines.append(f"  MCP      {url}/mcp")
     notes = [
         *(["a token is needed"] if app.guard.needs_token else []),
         *(["read-only"] if app.guard.read_only else []),
@@ -153,9 +160,10 @@ def _token(job: ServeJob) -> str | None:
     return token
 
 
-def _check_installed() -> None:
-    from importlib.util import find_spec
+_OTHER_HOST = "--host takes 127.0.0.1, another address of this machine, or 0.0.0.0 for all of them"
 
+
+def _check_installed() -> None:
     for name in ("starlette", "uvicorn"):
         if find_spec(name) is None:
             raise DefinitionError(f"{name} is not installed", hint="pip install 'procession[server]'")
@@ -170,7 +178,10 @@ def _free(job: ServeJob) -> None:
         with socket.socket(family) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((job.host, job.port))
+    except socket.gaierror:
+        raise TargetError(f"there is no address called {job.host!r}", hint=_OTHER_HOST) from None
     except OSError as error:
         raise TargetError(
-            f"cannot listen at {job.host}:{job.port}: {os.strerror(error.errno or 0)}", hint="--port takes another one"
+            f"cannot listen at {job.host}:{job.port}: {os.strerror(error.errno or 0)}",
+            hint=_OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else "--port takes another one",
         ) from None

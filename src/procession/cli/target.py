@@ -73,7 +73,7 @@ def load_target(text: str, *, usual: Sequence[str] = USUAL_NAMES) -> Target:
         try:
             return Target(text=text, name=name, thing=getattr(module, name), module=module)
         except AttributeError:
-            raise _missing(text, name, module) from None
+            raise _missing(text, name, module, usual) from None
     for each in usual:
         if hasattr(module, each):
             return Target(text=text, name=each, thing=getattr(module, each), module=module)
@@ -262,8 +262,9 @@ def _candidates(module: ModuleType) -> dict[str, Any]:
     }
 
 
-def _missing(text: str, name: str, module: ModuleType) -> TargetError:
-    names = list(_candidates(module)) or [key for key in vars(module) if not key.startswith("_")]
+def _missing(text: str, name: str, module: ModuleType, usual: Sequence[str]) -> TargetError:
+    found = dict.fromkeys((*_candidates(module), *(each for each in usual if hasattr(module, each))))
+    names = list(found) or [key for key in vars(module) if not key.startswith("_")]
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names)[:8])}" if names else None
     return TargetError(f"{text}: there is no {name!r} in it", hint=hint)

@@ -34,7 +34,7 @@ _NOT_BUILT: Final = (
     "<!doctype html><html lang='en'><meta charset='utf-8'><title>Studio: not built</title>"
     "<h1>The Studio is not built</h1>"
     "<p>This package was installed from its sources, which hold the Studio unbuilt.</p>"
-    "<p>Run <code>make studio</code> in the repository, or install a released wheel.</p></html>"
+    "<p>Run <code>make studio</code> in the repository and install it again, or install a released wheel.</p></html>"
 )
 
 

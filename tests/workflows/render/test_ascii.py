@@ -152,3 +152,14 @@ async def test_overlay_puts_iterations_together() -> None:
     assert lines[2].endswith("– skipped")
     assert "✗ failed" in lines[5]
     assert lines[6].endswith("×3")
+
+
+@pytest.mark.parametrize("width", [24, 30, 40, 60, 80])
+async def test_a_narrow_drawing_keeps_what_became_of_a_node(width: int) -> None:
+    """Where a terminal is narrow, hooks and the ends of names give way, and never the sign of what became of a node."""
+    payload = InputPayload(MessageList([Message.user("please stop")]))
+    long = Redactor(id="a-redactor-with-quite-a-long-name")
+    workflow = create_workflow("guards", kind="processor").then(long).then(Blocker()).commit()
+    lines = draw(workflow, run=await Runtime().run(workflow, payload), width=width).splitlines()
+    assert "✓ " in lines[1] and "✗ blocked"[:8] in lines[2]
+    assert all(len(line) <= width for line in lines) and "├─ process" in lines[1]

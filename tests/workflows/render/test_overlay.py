@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 from tests.workflows.render.sample import Blocker, Redactor, shout
 
+from procession.agents.agent import Agent
+from procession.errors import InputError
 from procession.messages.message import Message
 from procession.messages.message_list import MessageList
 from procession.processors.payloads import InputPayload
 from procession.runtime.runtime import Runtime
 from procession.steps.step import Step, StepContext, step
+from procession.testing.fake_model import FakeModel
 from procession.workflows.render.draw import draw
 from procession.workflows.workflow import Workflow, create_workflow
 
@@ -89,3 +92,16 @@ def test_a_merge_policy_is_shown_where_something_is_merged() -> None:
     one: Step[MessageList, MessageList] = Step(id="one")
     typed = create_workflow("typed", MessageList).parallel([one, one.renamed("two")])
     assert "merge=strictest" in draw(typed.commit())
+
+
+@pytest.mark.parametrize("format", ["ascii", "svg", "json"])
+async def test_what_is_no_run_of_a_workflow_is_refused(format: Any) -> None:
+    """A result of an agent has steps of its own kind: it is refused by name, with where such a run can be seen."""
+    agent = Agent("parrot", model=FakeModel("Hello."))
+    result: Any = await agent.generate("Hi")
+    with pytest.raises(InputError, match="not 'AgentResult'") as refused:
+        agent.draw(format, run=result)
+    assert "graph.svg?run=" in str(refused.value.hint)
+    nothing: Any = 5
+    with pytest.raises(InputError, match="not 'int'"):
+        draw(agent.workflow, run=nothing)

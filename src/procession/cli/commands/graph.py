@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -124,11 +125,19 @@ def graph(
 def _format_of(output: str | None, is_diff: bool) -> Any:
     """
     Return the format that the name of a file asks for, else that of a terminal.
+
+    Raises ``InputError`` where the name ends in something else: a tree in ``graph.jpg`` would be no picture.
     """
-    suffix = (output or "").rpartition(".")[2].lower()
-    if suffix in ("svg", "png", "html", "json", "dot") and not (is_diff and suffix == "png"):
-        return suffix
-    return "mermaid" if suffix == "mmd" else "text" if is_diff else "ascii"
+    from procession.workflows.render.drawing import SUFFIXES
+
+    suffix = Path(output or "").suffix.lower()
+    known = {end: format for end, format in SUFFIXES.items() if not (is_diff and format == "png")}
+    if suffix and suffix not in known:
+        raise InputError(
+            f"{output} does not say how to draw: it ends in {suffix!r}",
+            hint=f"end it in {', '.join(known)}, or give --format",
+        )
+    return "text" if is_diff and suffix in ("", ".txt") else known.get(suffix, "ascii")
 
 
 def check(target: TargetArgument, as_json: JsonOption = False) -> None:

@@ -55,9 +55,10 @@ def runs_list(
         if as_json:
             typer.echo(page.as_json)
         else:
+            widest = max((len(row.run_id) for row in page.rows), default=0)
             for row in page.rows:
                 when = datetime.fromtimestamp(row.created_at).strftime("%Y-%m-%d %H:%M:%S")
-                typer.echo(f"{row.run_id}  {when}  {row.status:<9}  {row.owner}")
+                typer.echo(f"{row.run_id:<{widest}}  {when}  {row.status:<9}  {row.owner}")
             if page.after is not None:
                 typer.echo(f"there may be more: --after {page.after}", err=True)
         sys.stdout.flush()

@@ -169,9 +169,16 @@ def _lines(root: _Row, options: DrawOptions) -> list[str]:
     flat = list(_flat(root, "", "", _UNICODE if options.unicode else _PLAIN))
     dots = "…" if options.unicode else "..."
     widths = [max((cell_width(row.columns[i]) for _, row in flat if row.columns), default=0) for i in range(3)]
-    right = sum(width + 2 for width in widths if width)
-    # Names make room for the columns, as long as enough of them is left to tell them apart.
-    room = None if options.width is None else max(options.width - right, min(24, options.width))
+    room = None
+    if options.width is not None:
+        least = min(24, options.width)
+        if widths[2]:  # what became of a node goes before what it is, and its sign before the end of a name
+            least = min(24, max(12, options.width // 2))
+            for i in (0, 1):
+                if _together(widths) > options.width - least:
+                    widths[i] = 0
+        # Names make room for the columns, as long as enough of them is left to tell them apart.
+        room = max(options.width - _together(widths), least)
     names = [(lead + row.text if room is None else cut(lead + row.text, room, dots=dots), row) for lead, row in flat]
     widest = max((cell_width(name) for name, row in names if any(row.columns)), default=0)
     lines: list[str] = []
@@ -185,6 +192,10 @@ def _lines(root: _Row, options: DrawOptions) -> list[str]:
         line = line.rstrip()
         lines.append(line if options.width is None else cut(line, options.width, dots=dots))
     return lines
+
+
+def _together(widths: Iterable[int]) -> int:
+    return sum(width + 2 for width in widths if width)
 
 
 def _flat(row: _Row, lead: str, below: str, lines: tuple[str, str, str, str]) -> Iterable[tuple[str, _Row]]:

@@ -13,12 +13,13 @@ from procession.workflows.render.draw import DrawFormat, draw
 from procession.workflows.render.overlay import Ran
 from procession.workflows.spec import GraphSpec
 
-__all__ = ["Drawing"]
+__all__ = ["SUFFIXES", "Drawing"]
 
-_SUFFIXES: dict[str, DrawFormat] = {
+SUFFIXES: dict[str, DrawFormat] = {
     ".txt": "ascii", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot", ".svg": "svg", ".json": "json", ".png": "png",
     ".html": "html", ".htm": "html",
 }  # fmt: skip
+"""What the name of a file says of how to draw."""
 
 
 class Drawing(str):
@@ -67,11 +68,11 @@ class Drawing(str):
         Raises ``InputError`` where neither says which format that is, and where the file cannot be written.
         """
         path = Path(path)
-        wanted = format or _SUFFIXES.get(path.suffix.lower())
+        wanted = format or SUFFIXES.get(path.suffix.lower())
         if wanted is None:
             raise InputError(
                 f"{path} does not say how to draw: it ends in {path.suffix!r}",
-                hint=f"end it in {', '.join(_SUFFIXES)}, or give format=",
+                hint=f"end it in {', '.join(SUFFIXES)}, or give format=",
             )
         data = self.data if wanted == self.drawn_as else self._as(wanted)
         try:

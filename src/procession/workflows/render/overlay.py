@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
+from procession.errors import InputError
 from procession.messages.value import Value
 from procession.workflows.render.text import duration
 from procession.workflows.spec import EdgeKind, EdgeSpec, GraphSpec, GroupSpec, NodeSpec
@@ -94,11 +95,13 @@ def overlay(run: Ran | None, spec: GraphSpec) -> Overlay:
     Return the marks of *run*'s nodes in *spec*, the graph that it ran; none without a run.
 
     A branch and a parallel end as their arms did: they have the worst of the arms' marks.
+
+    Raises ``InputError`` for what has no records of steps by path.
     """
     marks: dict[str, Mark] = {}
     if run is None:
         return Overlay()
-    for path, record in run.steps.items():
+    for path, record in _records(run).items():
         around = CONTAINER if record.kind in ("loop", "foreach") else ""
         _add(marks, path + around, Mark(record.status, record.seconds or None))
         if record.kind == "branch" and record.output is not None:
@@ -110,6 +113,17 @@ def overlay(run: Ran | None, spec: GraphSpec) -> Overlay:
     for key in _followed(marks, spec, "", spec.workflows):
         edges[key] = "ran"
     return Overlay(marks, edges)
+
+
+def _records(run: Ran) -> Mapping[str, Any]:
+    records: Any = getattr(run, "steps", None)
+    if isinstance(records, Mapping):
+        return cast("Mapping[str, Any]", records)
+    raise InputError(
+        f"run= of a drawing is a run of a workflow or its result, and not {type(run).__name__!r}, which has no steps by path",
+        hint="of an agent's own run no steps are kept: the Studio shows it node by node, "
+        "and GET /api/workflows/{id}/graph.svg?run=ID of a server draws it",
+    )
 
 
 def mark_text(mark: Mark, *, plain: bool = False) -> str:
