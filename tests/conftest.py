@@ -13,10 +13,10 @@ from tests.leaks import Watch
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 # The same examples in every run, more of them, and how to repeat the one that failed.
 settings.register_profile(
-    "ci", parent=settings.get_profile("local"), max_examples=300, derandomize=True, print_blob=True
+    "ci", parent=settings.get_profile("local"), max_examples=200, derandomize=True, print_blob=True
 )
 # The first of them, for a second Python.
-settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=50)
+settings.register_profile("brief", parent=settings.get_profile("ci"), max_examples=25)
 # What a test remembers without saying where goes nowhere, and certainly into no file of the checkout.
 os.environ["PROCESSION_STORE"] = "memory:"
 
