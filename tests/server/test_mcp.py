@@ -21,8 +21,10 @@ from mcp.client.streamable_http import streamable_http_client
 from procession import Agent, App, StepContext, create_workflow, step
 from procession.errors import DefinitionError
 from procession.messages.chunks import Chunk, Finish, TextDelta
+from procession.processors.cache.response_cache import ResponseCache
 from procession.server.limits import Limits
 from procession.server.mcp.offers import offers_of
+from procession.server.mcp.serving import serve_stdio
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool
 from procession.tools.mcp.mcp_tools import MCPTools
@@ -232,6 +234,13 @@ async def test_the_command_serves_by_standard_output(tmp_path: Path) -> None:
     async with Client(command) as client:
         assert [one.name for one in (await client.list_tools()).tools] == ["agent-parrot"]
         assert text(await client.call_tool("agent-parrot", {"prompt": "Hi"})) == "Hello!"
+
+
+async def test_a_cache_without_a_scope_is_not_served() -> None:
+    """A cache that would give one caller's answers to another is refused by standard input and output as over HTTP."""
+    agent = Agent("cached", model=FakeModel("Hi"), input_processors=[ResponseCache(scope=None)])
+    with pytest.raises(DefinitionError, match="shares answers"):
+        await serve_stdio(App(agents=[agent]))
 
 
 def test_two_of_one_name_are_refused() -> None:

@@ -1,5 +1,6 @@
 """`procession serve`: begun as people begin it, asked over its socket, and ended by signals."""
 
+import json
 import re
 import signal
 import subprocess
@@ -95,12 +96,32 @@ def test_it_says_where_it_is_and_ends_by_a_signal(file: Path, number: signal.Sig
     assert "/studio/" in output and "/openapi.json" in output and "Traceback" not in output
 
 
+def test_it_says_where_it_is_as_json(file: Path) -> None:
+    """With --json standard output has one line of JSON with the addresses, whatever the target prints."""
+    file.write_text(PARROT + "\nprint('loaded')\n")
+    command = [sys.executable, "-m", "procession", "serve", str(file), "--port", "0", "--json", "--read-only"]
+    with subprocess.Popen(
+        command, cwd=file.parent, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            assert httpx.get(f"{said['url']}/healthz").status_code == 200 and said["studio"] == f"{said['url']}/studio/"
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout.read() == "" and process.wait(20) == 0
+        finally:
+            process.kill()
+    assert (said["agents"], said["workflows"]) == (["parrot"], [])
+    assert (said["token_needed"], said["read_only"], said["redacted"]) == (False, True, True)
+
+
 def test_a_second_signal_waits_for_nobody(tmp_path: Path) -> None:
     """DX: whoever interrupts a server twice need not wait for its calls; it still ends without a traceback."""
     (tmp_path / "endless_agent.py").write_text(ENDLESS)
     with serving("endless_agent.py", cwd=tmp_path) as (process, url), httpx.Client(base_url=url) as client:
         with client.stream("POST", "/api/agents/endless/stream", json={"messages": "Hi"}) as stream:
-            next(stream.iter_lines())
+            lines = stream.iter_lines()  # kept: the connection ends with it
+            next(lines)
             process.send_signal(signal.SIGINT)
             while httpx.get(f"{url}/readyz").status_code == 200:
                 pass

@@ -9,7 +9,9 @@ import inspect
 import os
 import signal
 import socket
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ import typer
 
 from procession.agents.agent import Agent
 from procession.cli.target import USUAL_NAMES, Target, called, load_target, workflow_of
+from procession.cli.told import one_line
 from procession.errors import DefinitionError, InputError, TargetError
 from procession.messages.value import Value
 from procession.server.app import App
@@ -39,6 +42,8 @@ class ServeJob(Value, kw_only=True):
     read_only: bool = False
     studio: bool = True
     show_values: bool = False
+    as_json: bool = False
+    """Whether the addresses are said as a line of JSON, with nothing else on standard output."""
     hosts: Sequence[str] = ()
     origins: Sequence[str] = ()
 
@@ -66,7 +71,10 @@ def app_of(job: ServeJob) -> App:
     """
     Return the app that the target is or makes, or one round the agent or workflow that it is, set up as *job* says.
     """
-    app = app_in(job.target)
+    with (
+        redirect_stdout(sys.stderr) if job.as_json else nullcontext()
+    ):  # what it prints while it is loaded is for people
+        app = app_in(job.target)
     app.configure(
         token=_token(job),
         read_only=True if job.read_only else None,
@@ -113,8 +121,9 @@ def _serve(job: ServeJob, app: App, sockets: list[socket.socket] | None, drain: 
 
     if sockets is None:
         _free(job)
+    said = _said_as_json if job.as_json else _said
     return serve(
-        app, host=job.host, port=job.port, sockets=sockets, drain=drain, started=lambda url: typer.echo(_said(app, url))
+        app, host=job.host, port=job.port, sockets=sockets, drain=drain, started=lambda url: typer.echo(said(app, url))
     )
 
 
@@ -142,6 +151,23 @@ def _said(app: App, url: str) -> str:
     if notes:
         lines.append(f"  ({'; '.join(notes)})")
     return "\n".join(lines)
+
+
+def _said_as_json(app: App, url: str) -> str:
+    """
+    Return the same as one line of JSON.
+    """
+    return one_line(
+        {
+            "url": url,
+            "studio": f"{url}/studio/" if app.studio else None,
+            "agents": list(app.agents),
+            "workflows": list(app.workflows),
+            "token_needed": app.guard.needs_token,
+            "read_only": app.guard.read_only,
+            "redacted": app.redact is not None,
+        }
+    )
 
 
 def _token(job: ServeJob) -> str | None:

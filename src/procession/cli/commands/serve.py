@@ -43,6 +43,7 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, typer.Option("--allow-origin", metavar="URL", help="A further origin whose pages may ask.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Say where it serves as a line of JSON.")] = False,
 ) -> None:
     """
     Serve an app, an agent or a workflow over HTTP, with the Studio.
@@ -60,6 +61,7 @@ def serve(
         read_only=read_only,
         studio=not no_studio,
         show_values=show_values,
+        as_json=as_json,
         hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()),
     )

@@ -18,6 +18,7 @@ from procession.errors import RequestRefused
 from procession.server.errors import error_body
 from procession.server.going import Going
 from procession.server.mcp.offers import Answer, Offer, offers_of
+from procession.server.refusals import check_served
 from procession.server.served import Served
 
 __all__ = ["mcp_server", "serve_stdio"]
@@ -94,7 +95,10 @@ def _result(answer: Answer) -> types.CallToolResult:
 async def serve_stdio(app: Served) -> None:
     """
     Serve *app* by this process's standard input and output, until the input ends.
+
+    Raises ``DefinitionError`` for what is not served over HTTP either: a cache that would share answers.
     """
+    check_served(app)
     server = mcp_server(app)
     async with app.service.running(), stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
