@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Command
 
+from procession.cli.questions import Question
+from procession.errors import InputError
+from procession.runtime.durable.reader import Waiting
+
 
 @pytest.fixture
 def kept(procession: Command, flow: Path) -> Path:
@@ -155,3 +159,49 @@ def test_the_run_of_an_agent(procession: Command, tmp_path: Path, monkeypatch: p
     assert fork.returncode == 2 and b"cannot be forked" in fork.stderr
     done = procession("runs", "resume", "bot.py", "pay-1", "--approve", "--json")
     assert (done.returncode, data(done)["status"]) == (0, "success"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ("--approve",),
+        ("--decline", "--step", "call-1"),
+        ("--answer", '{"call-1": {"approved": true}}', "--step", "bot"),
+    ],
+)
+def test_an_agent_that_runs_as_a_step(
+    procession: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: tuple[str, ...]
+) -> None:
+    """The call that an agent waits for, which `run --store` has run, is shown with its tool, and answered by a yes or no."""
+    (tmp_path / "bot.py").write_text(BOT.replace(', runtime=Runtime(SQLiteJournal("bot.db"))', ""))
+    begun = procession("run", "bot.py", "--text", "Pay five.", "--store", "bot.db", "--run-id", "pay-1")
+    assert begun.returncode == 4
+    assert b'waits at bot, --step call-1: {"tool": "pay", "args": {"amount": 5}}' in begun.stderr
+    monkeypatch.setenv("RESUMED", "1")
+    done = procession("runs", "resume", "bot.py", "pay-1", *answer, "--store", "bot.db")
+    assert (done.returncode, done.stdout.decode()) == (0, "Done.\n"), done.stderr
+
+
+def test_several_calls_need_a_name() -> None:
+    """An answer goes to the call that is named, through the agents around it; where several wait, one must be named."""
+    inner = {"agent": "clerk", "run_id": "r:c2", "calls": [_call("p1", kind="suspended")]}
+    waiting = [
+        Waiting(
+            path="bot",
+            step_id="bot",
+            payload={"agent": "bot", "run_id": "r", "calls": [_call("c1"), _call("c2", inner)]},
+        ),
+        Waiting(path="form", step_id="form", payload={"agent": "of change"}),
+    ]
+    assert Question(approve=False, step="c1").to_step(False, waiting, "r") == ("bot", {"c1": {"approved": False}})
+    assert Question(text="Oslo", step="c2").to_step("Oslo", waiting, "r") == ("bot", {"c2": {"p1": "Oslo"}})
+    assert Question(approve=True, step="form").to_step(True, waiting, "r") == ("form", True)
+    given = {"c1": {"approved": True}, "c2": {"p1": "Oslo"}}
+    assert Question(answer="{}", step="bot").to_step(given, waiting, "r") == ("bot", given)
+    assert Question(approve=True).to_step(True, waiting, "r") == (None, True)  # the runtime asks which step is meant
+    with pytest.raises(InputError, match="asks 2 questions: c1, c2"):
+        Question(approve=True, step="bot").to_step(True, waiting, "r")
+
+
+def _call(id: str, payload: Any = None, kind: str = "approval") -> dict[str, Any]:
+    return {"question_id": id, "tool_call_id": id, "tool_name": "pay", "args": {}, "kind": kind, "payload": payload}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from procession.cli.logs import log_to_stderr
-from procession.cli.once import parse_json
+from procession.cli.questions import Question, only
 from procession.cli.store import open_runtime
 from procession.cli.target import Target, agent_in, load_target, workflow_of
 from procession.cli.told import Told, one_line, row_data, tell_agent, tell_kept, tell_result
@@ -17,7 +17,7 @@ from procession.messages.value import Value
 from procession.runtime.runtime import Runtime
 from procession.storage.base import FINAL, RunRow
 
-__all__ = ["Page", "Question", "cancel_run", "fork_run", "list_runs", "resume_run", "show_run"]
+__all__ = ["Page", "cancel_run", "fork_run", "list_runs", "resume_run", "show_run"]
 
 
 class Page(Value, kw_only=True):
@@ -35,35 +35,6 @@ class Page(Value, kw_only=True):
         Return this as one line of JSON.
         """
         return one_line({"runs": [row_data(row) for row in self.rows], "next": self.after})
-
-
-class Question(Value, kw_only=True):
-    """
-    What a run is to be answered, as a command line says it.
-    """
-
-    answer: str | None = None
-    """JSON."""
-    text: str | None = None
-    approve: bool | None = None
-    step: str | None = None
-    """A path or an id; of an agent's run the ``question_id``."""
-    label: str | None = None
-
-    @property
-    def value(self) -> Any:
-        """
-        The answer.
-
-        Raises ``InputError`` where there is none, or several.
-        """
-        given = [each for each in (self.answer, self.text, self.approve) if each is not None]
-        if len(given) != 1:
-            raise InputError(
-                "a run is resumed with one answer",
-                hint='--answer \'{"city": "Bergen"}\', --text, --approve or --decline',
-            )
-        return parse_json(self.answer, "--answer") if self.answer is not None else given[0]
 
 
 async def list_runs(
@@ -119,13 +90,15 @@ async def resume_run(store: str | None, target: str, run_id: str, question: Ques
             if agent is None:
                 raise InputError(f"run {run_id} is one of an agent, and {target} is none", hint="name the agent")
             calls = await agent.suspended(run_id, resource=row.resource_id)
-            asked = question.step or _only([call.question_id for call in calls], run_id)
-            if question.approve is not None:
-                answer = {"approved": question.approve}
+            asked = question.step or only([call.question_id for call in calls], run_id)
+            for call in calls:
+                if call.question_id == asked:
+                    answer = question.to_approval(call.kind, answer)
             ended = await agent.resume(run_id, {asked: answer}, resource=row.resource_id, raise_on_tripwire=False)
             return tell_agent(await _row(runtime, run_id), ended)
         workflow = _same(found, row)
-        result = await runtime.resume(run_id, answer, step=question.step, label=question.label, workflow=workflow)
+        step, answer = question.to_step(answer, (await runtime.get(run_id, workflow=workflow)).waiting, run_id)
+        result = await runtime.resume(run_id, answer, step=step, label=question.label, workflow=workflow)
         return tell_result(result, workflow.id)
 
 
@@ -190,11 +163,3 @@ def _same(found: Target, row: RunRow) -> Any:
             hint="name the target that it is one of",
         )
     return workflow
-
-
-def _only(questions: Sequence[str], run_id: str) -> str:
-    if len(questions) != 1:
-        raise InputError(
-            f"run {run_id} asks {len(questions)} questions: {', '.join(questions)}", hint="say which with --step"
-        )
-    return questions[0]

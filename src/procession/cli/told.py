@@ -16,6 +16,7 @@ from procession.agents.suspended_call import APPROVAL_SCHEMA, SuspendedCall
 from procession.cli.graph import speaks_unicode
 from procession.cli.terminal_text import harmless
 from procession.errors import MessageError
+from procession.messages.shapes import is_dict, is_items
 from procession.messages.tripwire import TripwireInfo
 from procession.messages.value import Value
 from procession.runtime.durable.reader import RunStateReader
@@ -28,6 +29,7 @@ from procession.workflows.render.text import clean
 
 __all__ = [
     "Told",
+    "asked_calls",
     "error_data",
     "exit_status",
     "one_line",
@@ -80,6 +82,14 @@ class Told(Value, kw_only=True):
         for each in self.waiting:
             where = each.get("question_id") or each.get("step")
             label = f" (label {clean(each['label'])})" if each.get("label") else ""
+            calls = asked_calls(each["payload"])
+            for call in calls:
+                said = {"tool": call["tool_name"], "args": call["args"]}
+                yield f"  waits at {clean(str(where))}, --step {clean(call['question_id'])}: {clean(one_line(said))}"
+            if calls:
+                if each["payload"].get("refused"):
+                    yield f"  refused: {clean(str(each['payload']['refused']))}"
+                continue
             asked = each["payload"] if each.get("tool") is None else {"tool": each["tool"], "args": each["args"]}
             yield f"  waits at {clean(str(where))}{label}: {clean(one_line(asked))}"
 
@@ -193,6 +203,19 @@ def error_data(error: Exception) -> dict[str, Any]:
     """
     message = getattr(error, "message", None) or str(error)
     return {"type": type(error).__name__, "code": getattr(error, "code", None), "message": message}
+
+
+def asked_calls(payload: Any) -> Sequence[Mapping[str, Any]]:
+    """
+    Return the calls that an agent asks for which runs as a step; empty where *payload* is no question of an agent.
+    """
+    if not is_dict(payload) or not {"agent", "run_id", "calls"} <= payload.keys() or not is_items(payload["calls"]):
+        return ()
+    return [call for call in payload["calls"] if is_dict(call) and _CALL <= call.keys()]
+
+
+_CALL = {"question_id", "tool_name", "args", "kind", "payload"}
+"""What each call of such a question says at least."""
 
 
 def _steps(steps: StepsView) -> list[Mapping[str, Any]]:

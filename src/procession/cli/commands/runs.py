@@ -99,7 +99,8 @@ def runs_resume(
     """
     Answer a run that waits; exit status as that of run.
     """
-    from procession.cli.runs import Question, resume_run
+    from procession.cli.questions import Question
+    from procession.cli.runs import resume_run
 
     with plain_errors():
         question = Question(answer=answer, text=text, approve=approve, step=step, label=label)
