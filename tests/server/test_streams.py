@@ -179,7 +179,8 @@ async def test_too_many_at_once_are_told_when_to_come_again() -> None:
         run_id = (await server.get("/api/runs"))["runs"][0]["run_id"]
         headers = {"Accept": "text/event-stream"}
         async with server.client.stream("GET", f"/api/runs/{run_id}/events", headers=headers) as reading:
-            await anext(reading.aiter_lines())
+            lines = reading.aiter_lines()  # kept: the connection ends with it
+            await anext(lines)
             crowd = await server.client.get(f"/api/runs/{run_id}/events", headers=headers)
         assert (crowd.status_code, crowd.json()["error"]["code"]) == (429, "too-many-readers")
         assert crowd.headers["retry-after"]

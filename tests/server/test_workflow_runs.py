@@ -190,10 +190,12 @@ async def test_a_run_is_forked() -> None:
         fork = await server.post(f"/api/runs/{old['run_id']}/fork", {"step": "bill", "input": 99})
         new = await ended(server, fork["run_id"])
         assert new["output"] == "pay 99" and new["parent_run_id"] == old["run_id"]
+        other = await server.post(f"/api/runs/{old['run_id']}/fork", {"step": "bill", "outputs": {"price": 55}})
+        assert (await ended(server, other["run_id"]))["output"] == "pay 55"
         assert (await server.get(f"/api/runs/{old['run_id']}"))["output"] == "pay 20"
         first = await server.client.post(f"/api/runs/{old['run_id']}/fork", json={"step": "price", "input": {}})
         assert first.status_code == 400 and "first" in first.json()["error"]["hint"]
-    assert calls == ["price", "bill", "bill"]
+    assert calls == ["price", "bill", "bill", "bill"]
 
 
 async def test_a_run_is_replayed_and_deleted() -> None:

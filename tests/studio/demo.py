@@ -26,7 +26,7 @@ from procession.processors.contexts import InputContext, OutputStreamContext
 from procession.testing.fake_model import FakeModel
 
 __all__ = [
-    "HOSTILE", "Gate", "buying", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "refuser", "support",
+    "HOSTILE", "Gate", "buying", "clash", "guards", "hostile", "many", "orders", "parrot", "purchase", "race", "refuser", "support",
 ]  # fmt: skip
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'`</script><script>alert(2)</script><svg/onload=alert(3)>"
@@ -53,6 +53,16 @@ class NoShouting(Processor):
             ctx.abort("shouting", message="Please say that again, quietly.")
 
 
+class Hide(Processor):
+    """Write its id over what is secret."""
+
+    mutates = True
+
+    def process_input(self, ctx: InputContext) -> None:
+        for message in ctx.messages:
+            message.text = message.text.replace("secret", f"[{self.id}]")
+
+
 class Calm(Processor):
     """Calm the answer down, chunk by chunk."""
 
@@ -72,6 +82,11 @@ def find_order(number: str) -> str:
 
 guards: Workflow[Any, Any] = (
     create_workflow("guards", kind="processor").parallel([HideNumbers(), NoShouting()], id="side-by-side").commit()
+)
+
+
+clash: Workflow[Any, Any] = (
+    create_workflow("clash", kind="processor").parallel([Hide(id="left"), Hide(id="right")], id="both").commit()
 )
 
 

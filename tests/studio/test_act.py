@@ -92,7 +92,7 @@ async def test_a_double_click_resumes_once(studio: Studio) -> None:
 
 
 async def test_a_fork_is_a_new_run_and_the_old_one_stays(studio: Studio) -> None:
-    """By keyboard: another input of a step, a run of its own, both in the tree; the original is what it was."""
+    """By keyboard: another input of a step, or another output before it, as a run of its own; the original is what it was."""
     run_id = await ordered(studio)
     before = await studio.server.get(f"/api/runs/{run_id}")
     async with studio.look(f"#/runs/{run_id}?tab=graph&node=label") as looking:
@@ -106,9 +106,18 @@ async def test_a_fork_is_a_new_run_and_the_old_one_stays(studio: Studio) -> None
         await page.get_by_role("tab", name="Forks").click()
         await expect(page.locator(".fork-tree a[aria-current]")).to_have_text(fork_id)
         await expect(page.locator(".fork-tree")).to_contain_text(run_id)
+        await looking.go(f"#/runs/{run_id}?tab=graph&node=label")
+        await press(page, "Run again from here…")
+        await page.get_by_label("Change").select_option("price")
+        await page.get_by_label("Output of price as JSON").fill("55")
+        await press(page, "Fork the run")
+        await expect(page.locator(".run-facts .status")).to_contain_text("success")
+        await expect(page.get_by_role("heading", level=1)).not_to_have_text(run_id)
+        other_id = await page.get_by_role("heading", level=1).inner_text()
+    assert (await studio.server.get(f"/api/runs/{other_id}"))["output"] == "55 euros"
     fork, after = await studio.server.get(f"/api/runs/{fork_id}"), await studio.server.get(f"/api/runs/{run_id}")
     assert fork["output"] == "77 euros" and fork["parent_run_id"] == run_id
-    assert after["forks"] == [fork_id] and {**after, "forks": []} == {**before, "forks": []}
+    assert sorted(after["forks"]) == sorted([fork_id, other_id]) and {**after, "forks": []} == {**before, "forks": []}
 
 
 async def test_the_chat_shows_what_every_hook_did(studio: Studio) -> None:

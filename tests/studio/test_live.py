@@ -119,8 +119,9 @@ async def large(browser: Browser) -> AsyncGenerator[Studio]:
 
 
 async def test_ten_thousand_events_in_no_long_task(large: Studio) -> None:
-    """Ten thousand events are read, drawn, filtered and walked through, and no task takes more than 200 milliseconds."""
+    """Ten thousand events are read, drawn, filtered and walked through: painted within a second, no task over 200 ms."""
     slowest: list[float] = []
+    painted: list[float] = []
     for _ in range(3):  # the machine may be busy with something else: the page is slow if it is slow each time
         async with large.look("#/runs/many-1?tab=events") as looking:
             page = looking.page
@@ -137,6 +138,8 @@ async def test_ten_thousand_events_in_no_long_task(large: Studio) -> None:
             await page.get_by_role("tab", name="Graph").click()
             await expect(page.locator('[data-key="one_item@foreach"]')).to_contain_text("3,332 of 3,332")
             slowest.append(max([0.0, *(await looking.seen())["long"]]))
-        if slowest[-1] <= 200:
+            painted.append(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        if slowest[-1] <= 200 and painted[-1] < 1_000:
             break
     assert min(slowest) <= 200, slowest
+    assert min(painted) < 1_000, painted

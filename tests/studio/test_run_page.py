@@ -103,6 +103,20 @@ async def test_a_merge_says_by_which_policy(studio: Studio) -> None:
         await expect(panel).to_contain_text("Policy: strictest")
         await expect(panel).to_contain_text("processor:hide-numbers")
         await expect(panel).to_contain_text("No conflict.")
+        await expect(panel.locator(".change")).to_have_count(2)
+        await expect(panel.locator(".change").first.locator("ins")).to_contain_text("[order]")
+
+
+async def test_a_merge_that_cannot_be_says_what_each_branch_changed(browser: Browser) -> None:
+    """Of two rewrites of one text the panel shows both, with the branches that are in conflict."""
+    async with serving(App(workflows=[demo.clash]), browser) as studio:
+        asked = {"hook": "process_input", "messages": "It is a secret", "wait": True}
+        run = await studio.server.post("/api/workflows/clash/runs", asked)
+        async with studio.look(f"#/runs/{run['run_id']}?node=both") as looking:
+            panel = looking.page.get_by_role("complementary")
+            await expect(panel).to_contain_text("These could not be put together: processor:left, processor:right")
+            await expect(panel.locator(".change ins")).to_have_text(["added: [left]", "added: [right]"])
+            assert await looking.serious_in_both_themes() == []
 
 
 async def test_the_timeline_shows_an_early_end(studio: Studio) -> None:

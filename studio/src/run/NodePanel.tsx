@@ -11,7 +11,8 @@ import { ChunkChanges, HookChanges } from "./Changes";
 import { usageOf } from "./fold";
 import { ItemGrid } from "./ItemGrid";
 import type { LiveRun } from "./live";
-import { secondsOf, type Decision, type Merge, type ModelCall, type NodeState } from "./model";
+import { MergeView } from "./MergeView";
+import { secondsOf, type Decision, type ModelCall, type NodeState } from "./model";
 
 export function NodePanel({ live, records, title, onRecord, onClose }: {
   live: LiveRun;
@@ -101,7 +102,7 @@ function Record({ live, node, onRecord }: { live: LiveRun; node: NodeState; onRe
       )}
       {node.merges.map((merge) => (
         <Section key={merge.seq} title="Merge">
-          <MergeView merge={merge} />
+          <MergeView merge={merge} path={node.path} fold={live.fold} onRecord={onRecord} />
         </Section>
       ))}
       {node.total !== null && (
@@ -212,29 +213,6 @@ function Decisions({ decisions }: { decisions: Decision[] }) {
         )}
       </tbody>
     </table>
-  );
-}
-
-function MergeView({ merge }: { merge: Merge }) {
-  const conflicts = Array.isArray(merge.conflicts) ? merge.conflicts : [];
-  const { policy: _policy, branches: _branches, conflicts: _conflicts, ...more } = merge.payload;
-  return (
-    <>
-      <p>
-        Policy: <code>{visible(merge.policy || "none")}</code>
-      </p>
-      {conflicts.length > 0 ? (
-        <div className="tone-bad note">
-          <p className="strong">These could not be put together:</p>
-          <JsonView value={conflicts} />
-        </div>
-      ) : (
-        <p className="faint">No conflict.</p>
-      )}
-      <p>What each branch gave:</p>
-      <JsonView value={merge.branches} depth={3} />
-      {Object.keys(more).length > 0 && <JsonView value={more} depth={1} />}
-    </>
   );
 }
 
