@@ -182,6 +182,17 @@ def test_an_agent_that_runs_as_a_step(
     assert (done.returncode, done.stdout.decode()) == (0, "Done.\n"), done.stderr
 
 
+def test_cancelling_with_a_target_ends_agents_inside(procession: Command, tmp_path: Path) -> None:
+    """Where the workflow is named, the run of an agent that waits in a step of a cancelled run does not wait on."""
+    (tmp_path / "bot.py").write_text(BOT.replace(', runtime=Runtime(SQLiteJournal("bot.db"))', ""))
+    for id in ("pay-1", "pay-2"):
+        procession("run", "bot.py", "--text", "Pay five.", "--store", "bot.db", "--run-id", id, "-q")
+    done = procession("runs", "cancel", "pay-1", "--target", "bot.py", "--store", "bot.db", "--json")
+    assert (done.returncode, data(done)["status"]) == (0, "cancelled"), done.stderr
+    told = data(procession("runs", "list", "--store", "bot.db", "--status", "suspended", "--json"))
+    assert {run["run_id"] for run in told["runs"]} == {"pay-2", "pay-2:bot"}
+
+
 def test_several_calls_need_a_name() -> None:
     """An answer goes to the call that is named, through the agents around it; where several wait, one must be named."""
     inner = {"agent": "clerk", "run_id": "r:c2", "calls": [_call("p1", kind="suspended")]}

@@ -104,11 +104,12 @@ async def resume_run(store: str | None, target: str, run_id: str, question: Ques
 
 async def cancel_run(store: str | None, run_id: str, target: str | None) -> Told:
     """
-    Cancel a run wherever it is, and return how it stands.
+    Cancel a run wherever it is, and return how it stands; with a *target*, the runs of agents that wait in it end as well.
 
     Raises ``RunNotFound``, and ``InputError`` where it has ended.
     """
-    agent = agent_in(load_target(target)) if target is not None else None
+    found = load_target(target) if target is not None else None
+    agent = agent_in(found) if found is not None else None
     async with open_runtime(store, agent) as runtime:
         row = await _row(runtime, run_id)
         if row.status in FINAL:
@@ -118,6 +119,8 @@ async def cancel_run(store: str | None, run_id: str, target: str | None) -> Told
                 raise InputError(f"run {run_id} is one of agent {row.owner!r}", hint="name it: --target TARGET")
             await agent.cancel(run_id, resource=row.resource_id)
             return tell_agent(await _row(runtime, run_id))
+        if found is not None:
+            runtime.registry.add(_same(found, row))
         await runtime.cancel(run_id)
         return tell_kept(await runtime.get(run_id))
 
