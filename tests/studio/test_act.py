@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 from tests.studio import acting, demo
-from tests.studio.conftest import Studio, serving
+from tests.studio.browser import Studio, serving
 
 from procession import App
 from procession.runtime.runtime import Runtime

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 from tests.studio import demo
-from tests.studio.conftest import Studio, serving
+from tests.studio.browser import Studio, serving
 
 from procession.server.app import App
 

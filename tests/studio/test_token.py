@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser, Request, expect
 from tests.studio import demo
-from tests.studio.conftest import serving
+from tests.studio.browser import serving
 
 from procession.server.app import App
 

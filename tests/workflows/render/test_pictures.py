@@ -13,11 +13,17 @@ COMMANDS = re.findall(r"`procession (graph [^`]*-o docs/pictures/[^`]*)`", (ROOT
 
 
 def test_every_picture_has_its_command() -> None:
-    """Each file among the pictures is made by a command on the page, and shown there."""
+    """Each file among the pictures is made by a command on the page, and shown there; those of the Studio, of each page."""
     page = (ROOT / "docs" / "graphs.md").read_text()
-    for picture in (ROOT / "docs" / "pictures").iterdir():
+    pictures = [each for each in (ROOT / "docs" / "pictures").iterdir() if each.is_file()]
+    assert len(pictures) >= 2
+    for picture in pictures:
         assert f"-o docs/pictures/{picture.name}`" in page
         assert f"(pictures/{picture.name})" in page
+    studio = [each.name for each in (ROOT / "docs" / "pictures" / "studio").iterdir()]
+    assert {name.removesuffix("-light.png") for name in studio if name.endswith("-light.png")} == {
+        name.removesuffix("-dark.png") for name in studio if name.endswith("-dark.png")
+    }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
