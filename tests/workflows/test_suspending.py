@@ -4,8 +4,10 @@ from functools import partial, wraps
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 from tests.workflows.render.sample import Redactor, shout
 
+from procession.errors import WorkflowDefinitionError
 from procession.steps.step import Step, StepContext, step
 from procession.workflows.describe import graph_spec
 from procession.workflows.suspending import can_suspend
@@ -80,3 +82,22 @@ def test_the_hash_does_not_depend_on_it() -> None:
     spec = graph_spec(create_workflow("w", str).then(asks).commit())
     plain = spec.replace(nodes=tuple(node.replace(can_suspend=False) for node in spec.nodes))
     assert plain.graph_hash == spec.graph_hash
+
+
+class Late(BaseModel):
+    """A model that is not complete: what it refers to is nowhere."""
+
+    when: "Nowhere"  # type: ignore[name-defined]  # pyright: ignore[reportUndefinedVariable]  # noqa: F821
+
+
+@pytest.mark.parametrize(("option", "what"), [("resume_type", "answer"), ("suspend_type", "question")])
+def test_a_question_that_cannot_be_checked_is_found_at_commit(option: str, what: str) -> None:
+    """Types of questions and answers of which no schema can be made are found before a run waits for one."""
+    options: Any = {option: Late}
+    asking = Step(id="asking", execute=_asks, **options)
+    with pytest.raises(WorkflowDefinitionError, match=f"unsupported-annotation: no schema can be made of the {what}"):
+        create_workflow("w", str).then(asking).commit()
+
+
+async def _asks(ctx: StepContext[str]) -> bool:
+    return bool(await ctx.suspend({}))

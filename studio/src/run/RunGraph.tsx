@@ -53,6 +53,10 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
             </label>
           }
         />
+      ) : graph === undefined ? (
+        <p className="loading" role="status">
+          Loading…
+        </p>
       ) : (
         <Empty title="Its graph is not here">The workflow that it ran is not served any more; the timeline and the events are.</Empty>
       )}

@@ -11,7 +11,8 @@ export type LinkState = "loading" | "following" | "reconnecting" | "ended" | "fa
 
 export interface LiveRun {
   run: Run;
-  graph: Graph | null;
+  /** Null where the server has none, undefined until that is known. */
+  graph: Graph | null | undefined;
   /** What the events told, put together; the same object all along, so read `version` to notice that it grew. */
   fold: RunFold;
   version: number;
@@ -36,7 +37,7 @@ const GOES_ON = new Set(["running", "pending", "suspended", "waiting"]);
 /** Follow run *id*; null until its record is there. */
 export function useLiveRun(id: string): { live: LiveRun | null; error: ApiError | null } {
   const [run, setRun] = useState<Run | null>(null);
-  const [graph, setGraph] = useState<Graph | null>(null);
+  const [graph, setGraph] = useState<Graph | null>();
   const [error, setError] = useState<ApiError | null>(null);
   const [state, setState] = useState<FollowState>({ kind: "connecting" });
   const [version, setVersion] = useState(0);
@@ -63,6 +64,7 @@ export function useLiveRun(id: string): { live: LiveRun | null; error: ApiError 
   useEffect(() => {
     if (!run || run.run_id !== id) return;
     const gone = new AbortController();
+    setGraph(undefined);
     graphOf(run, gone.signal).then(setGraph, () => gone.signal.aborted || setGraph(null));
     return () => gone.abort();
   }, [id, run?.owner, run?.kind]);

@@ -163,6 +163,8 @@ class _Flow:
             check_schema(self.finder, wanted, "input", node)
         if given is not None:
             check_schema(self.finder, given, "output", node)
+        check_schema(self.finder, step.suspend_type, "question", node)
+        check_schema(self.finder, step.resume_type, "answer", node)
         if step.kind == "processor":
             if _is_no_payload(current):
                 self.say_processor(node, current)
