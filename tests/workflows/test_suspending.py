@@ -94,7 +94,7 @@ class Late(BaseModel):
 def test_a_question_that_cannot_be_checked_is_found_at_commit(option: str, what: str) -> None:
     """Types of questions and answers of which no schema can be made are found before a run waits for one."""
     options: Any = {option: Late}
-    asking = Step(id="asking", execute=_asks, **options)
+    asking: Step[Any, Any] = Step(id="asking", execute=_asks, **options)
     with pytest.raises(WorkflowDefinitionError, match=f"unsupported-annotation: no schema can be made of the {what}"):
         create_workflow("w", str).then(asking).commit()
 
