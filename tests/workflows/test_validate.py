@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from typing_extensions import TypedDict
 
 from procession.errors import Finding
 from procession.steps.step import Step
@@ -203,3 +204,17 @@ def test_a_fix_can_be_pasted() -> None:
     """A word of the language is no name for a variable."""
     inner = create_workflow("in").then(Step[Any, Any](id="a"))
     assert [each.fix.code for each in check(create_workflow("w").then(inner)) if each.fix] == ["step.commit()"]
+
+
+class Late(TypedDict):
+    at: "Nowhere"  # type: ignore[name-defined]  # noqa: F821, UP037  # pyright: ignore[reportUndefinedVariable]
+
+
+@pytest.mark.parametrize(("field", "what"), [("resume_type", "answer"), ("suspend_type", "question")])
+def test_questions_and_answers_need_a_schema_as_well(field: str, what: str) -> None:
+    """A type that pydantic cannot check is found by commit and not when somebody answers, weeks later."""
+    types: Any = {field: Late}
+    waiting: Step[Any, Any] = Step(id="approve", execute=lambda ctx: ctx.input, **types)
+    (found,) = check(create_workflow("orders").then(waiting))
+    assert found.code == "unsupported-annotation"
+    assert f"no schema can be made of the {what} of 'approve'" in found.message
