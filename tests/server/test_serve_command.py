@@ -173,7 +173,11 @@ def test_what_is_served(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("host", "said"),
-    [("no.such.host.invalid", "there is no address called"), ("192.0.2.1", "cannot listen at 192.0.2.1")],
+    [
+        ("no.such.host.invalid", "there is no address called"),
+        ("a..b", "no address called 'a..b'"),
+        ("192.0.2.1", "cannot listen at 192.0.2.1"),
+    ],
 )
 def test_an_address_that_is_none_of_this_machine(file: Path, host: str, said: str) -> None:
     """Where the host is the mistake, the hint speaks of the host and not of the port."""

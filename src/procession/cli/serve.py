@@ -204,7 +204,7 @@ def _free(job: ServeJob) -> None:
         with socket.socket(family) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((job.host, job.port))
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the second of a name that none can have: a..b
         raise TargetError(f"there is no address called {job.host!r}", hint=_OTHER_HOST) from None
     except OSError as error:
         raise TargetError(
