@@ -94,7 +94,7 @@ async def prepared(server: Live, folder: Path) -> Mapping[str, tuple[str, Callab
     return {
         "workflows": ("#/workflows", nothing),
         "workflow": ("#/workflows/support", nothing),
-        "workflow-times": ("#/workflows/orders?tab=times", nothing),
+        "workflow-times": ("#/workflows/orders?tab=stats", nothing),
         "agents": ("#/agents", nothing),
         "agent": ("#/agents/support", nothing),
         "chat": ("#/agents/support/chat", talk),
