@@ -207,3 +207,14 @@ async def test_an_app_is_mounted_under_a_prefix() -> None:
         assert (await server.client.get("/ai/studio")).headers["location"] == "studio/"
         assert (await server.client.get("/ai/nowhere")).json()["error"]["code"] == "not-found"
         assert (await server.client.get("/ai/api/agents", headers={"Host": "evil.example"})).status_code == 421
+
+
+def test_values_are_not_shown_of_a_trusted_app_by_the_command_line_either() -> None:
+    """What shows values as they are needs a token where others guard, also when said after the app was made."""
+    served = App(agents=[Agent("echo", model=FakeModel(["Hello."]))], trusted=True)
+    with pytest.raises(DefinitionError, match="shows values as they are"):
+        served.configure(show_values=True)
+    assert served.redact is not None
+    assert served.runs.redact is not None
+    served.configure(show_values=True, token="a-token-of-its-own-0123456789abcdef")
+    assert served.redact is None

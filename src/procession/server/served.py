@@ -57,11 +57,6 @@ class Served:
 
         Raises ``DefinitionError`` for what is no agent or workflow, for two of one id, and for options that cannot be.
         """
-        if redact is None and trusted and token is None:
-            raise DefinitionError(
-                "an App that others guard shows values as they are (redact=None)",
-                hint="give it a token of its own, or leave redact out",
-            )
         self.agents: Mapping[str, Agent] = _by_id(agents, Agent)
         self.workflows: Mapping[str, Workflow[Any, Any]] = _by_id(workflows, Workflow)
         self.runtime = runtime if runtime is not None else Runtime()
@@ -70,6 +65,8 @@ class Served:
         self.limits = (limits if limits is not None else Limits()).checked()
         self.guard = Guard(token=token, hosts=hosts, origins=origins, read_only=read_only, trusted=trusted)
         """Who may ask."""
+        if redact is None:
+            _check_shown(self.guard)
         self.service = Service(self.limits, [self.runtime, *(agent.runtime for agent in self.agents.values())])
         """What goes on while the app is served."""
         self.calls = SharedCalls(self.service, self.limits.remembered)
@@ -93,11 +90,24 @@ class Served:
     ) -> None:
         """
         Change how the app is served, before it is: what a command line says of one that is made already.
+
+        Raises ``DefinitionError`` where values would be shown by an app that others guard and that has no token.
         """
-        self.guard = self.guard.changed(token=token, hosts=hosts, origins=origins, read_only=read_only)
+        guard = self.guard.changed(token=token, hosts=hosts, origins=origins, read_only=read_only)
+        if show_values:
+            _check_shown(guard)
+        self.guard = guard
         self.studio = self.studio if studio is None else studio
         if show_values:
             self.redact = self.runs.redact = None
+
+
+def _check_shown(guard: Guard) -> None:
+    if guard.trusted and not guard.needs_token:
+        raise DefinitionError(
+            "an App that others guard shows values as they are (redact=None)",
+            hint="give it a token of its own, or leave redact out",
+        )
 
 
 def _by_id(things: Iterable[Any] | Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
