@@ -71,7 +71,9 @@ async def test_a_suspended_call_is_cancelled() -> None:
 
 
 async def test_a_call_that_goes_on_is_cancelled_by_its_id() -> None:
-    """A call of an agent that goes on is aborted by the id of its run, and its client is told so."""
+    """A call of an agent that goes on is aborted by the id of its run, and its client is told so; no other request by that
+    id takes it away.
+    """
     model = Gated()
     results: list[Any] = []
     async with live(App(agents=[Agent("slow", model=model)])) as server, anyio.create_task_group() as group:
@@ -82,6 +84,11 @@ async def test_a_call_that_goes_on_is_cancelled_by_its_id() -> None:
         group.start_soon(ask)
         await model.speaking.wait()
         (run,) = (await server.get("/api/runs?status=running"))["runs"]
+        stray = {"run_id": run["run_id"], "answers": {"none": True}}  # asks for what the call does not wait for
+        assert (await server.client.post("/api/agents/slow/resume", json=stray)).status_code == 400
+        assert (
+            await server.client.delete(f"/api/runs/{run['run_id']}", headers={"X-Procession": "1"})
+        ).status_code == 409
         assert await server.post(f"/api/runs/{run['run_id']}/cancel") == {"cancelled": True}
     assert results[0]["status"] == "aborted"
 

@@ -1,13 +1,16 @@
 """Agents that are asked over HTTP."""
 
+import json
 from typing import Any
 
 import anyio
+from structlog.testing import capture_logs
 from tests.server.gated import Gated
 from tests.server.live import Live, live
 from tests.server.reading import events_of
 
 from procession.agents.agent import Agent
+from procession.ids import new_id
 from procession.processors.processor import processor
 from procession.server.app import App
 from procession.testing.fake_model import FakeModel
@@ -108,3 +111,36 @@ async def test_the_same_run_id_is_one_run() -> None:
     assert [each["text"] for each in results] == ["One two."] * 6
     assert told[-1][1]["run_id"] == "order-1" and "".join(d["text"] for k, d in told if k == "text-delta") == "One two."
     assert model.asked == 1
+
+
+async def test_a_schema_of_a_clients_is_not_evaluated() -> None:
+    """The model is told of it; a pattern or a reference that takes for ever to be looked at holds up nobody."""
+    answers = ['{"word": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}', '{"word": "x"}', '["x"]', '"x"']
+    model = FakeModel([*answers])
+    slow = {"type": "object", "properties": {"word": {"type": "string", "pattern": "^(a+)+$"}}}
+    around = {"type": "object", "properties": {"word": {"$ref": "#/properties/word"}}}
+    list_of = {"type": "array", "items": {"type": "string"}}
+    async with live(App(agents=[Agent("parrot", model=model)])) as server:
+        for schema, value in ((slow, {"word": "a" * 40 + "!"}), (around, {"word": "x"}), (list_of, ["x"])):
+            result = await server.post("/api/agents/parrot/generate", {"messages": "Hi", "structured_output": schema})
+            assert result["object"] == value
+        for none in ({"city": "Paris"}, {"type": "object", "properties": 5}):
+            answer = await server.client.post(
+                "/api/agents/parrot/generate", json={"messages": "Hi", "structured_output": none}
+            )
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input"), none
+
+
+async def test_what_a_caller_names_is_in_no_log() -> None:
+    """SEC-004: names of tools that there are none of are a caller's text: no log has them, and nothing heaps up of them."""
+    agent = Agent(f"parrot-{new_id()}", model=FakeModel(["x"] * 3))
+    async with live(App(agents=[agent])) as server:
+        with capture_logs() as logs:
+            for name in ("swordfish-1", "swordfish-2\n[error] forged", "\ud800"):
+                body = json.dumps({"messages": "Hi", "active_tools": [name]})
+                answer = await server.client.post(
+                    f"/api/agents/{agent.id}/generate", content=body, headers={"Content-Type": "application/json"}
+                )
+                assert answer.status_code == 200
+    assert len([log for log in logs if "active_tools" in log["event"]]) == 1
+    assert "swordfish" not in str(logs) and "forged" not in str(logs)

@@ -218,3 +218,24 @@ def test_values_are_not_shown_of_a_trusted_app_by_the_command_line_either() -> N
     assert served.runs.redact is not None
     served.configure(show_values=True, token="a-token-of-its-own-0123456789abcdef")
     assert served.redact is None
+
+
+async def test_a_host_that_is_no_name_is_refused() -> None:
+    """SEC-004: what another reader of the header could take for another host names none of ours; an origin neither."""
+    async with live(app()) as server:
+        for host in (
+            "x@localhost",
+            "localhost/evil.example",
+            "localhost?evil.example",
+            "[::1].evil.example",
+            "local\thost",
+            "127.0.0.1:80:80",
+            "localhost:80@evil.example",
+            "[::1",
+        ):
+            assert (await server.client.get("/api/info", headers={"Host": host})).status_code == 421, host
+        for host in ("localhost.", "localhost.:8000", "[::1]"):
+            assert (await server.client.get("/api/info", headers={"Host": host})).status_code == 200, host
+        for origin in ("http://[", "http://[evil.example]", "//127.0.0.1", ""):
+            answer = await server.client.get("/api/info", headers={"Origin": origin})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong-origin"), origin

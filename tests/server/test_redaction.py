@@ -144,3 +144,10 @@ async def test_nothing_private_is_in_what_is_shown_of_a_run() -> None:
         assert private not in told
     assert page["events"][-1]["payload"]["text"] == "Use ‹secret› or ask ‹email›."
     assert [json.loads(text)["seq"] for text in live] == list(range(page["last_seq"] + 1))
+
+
+def test_numbers_that_are_of_a_card_or_an_account_are_masked() -> None:
+    """A model gives a card's number to a tool as a number: what a text would hide, that hides as well."""
+    shown = redacted({"card": 4111111111111111, "n": [-4111111111111111, 123456789, 7], "at": 1764563000.5}, DEFAULT)
+    assert shown == {"card": "‹card›", "n": ["-‹card›", 123456789, 7], "at": 1764563000.5}
+    assert redacted(10**5000, DEFAULT) == WITHHELD

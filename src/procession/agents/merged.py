@@ -21,6 +21,7 @@ from procession.models.model import LanguageModel
 from procession.models.structured_output import structured_output
 from procession.processors.log import log_once
 from procession.processors.memory.use import ON_TITLE, MemoryUse, thread_given
+from procession.processors.tenant import SERVED
 from procession.steps.owner import THREAD
 from procession.steps.scope import RequestScope
 from procession.tools.tool import Tool
@@ -115,6 +116,8 @@ def settings_of(
     unknown = set(options.get("active_tools") or ()).difference(tools)
     if unknown:  # no error: a processor may bring the tool, and nothing more is let in
         names, there = ", ".join(sorted(unknown)), ", ".join(tools) or "none"
+        if SERVED.get():  # what a caller from outside writes gets into no log
+            names = "as a server was asked for"
         what = f"active_tools of a call of agent {agent.id!r} names no tool of it: {names}; there are {there}"
         log_once(agent.id, what)
     limit = options.get("max_processor_retries", agent.max_processor_retries)

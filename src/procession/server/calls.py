@@ -12,10 +12,12 @@ from typing_extensions import TypedDict
 
 from procession.agents.agent import Agent
 from procession.agents.stream import AgentStream
-from procession.errors import InputError
+from procession.errors import DefinitionError, InputError
 from procession.ids import new_id
 from procession.messages.chunks import ErrorChunk
+from procession.models.structured_output import StructuredOutput
 from procession.server.agents import agent_named, agents_example
+from procession.server.client_schema import client_output
 from procession.server.endpoint import Asked, Endpoint
 from procession.server.errors import error_body
 from procession.server.run_calls import run_id_given, taken
@@ -52,7 +54,7 @@ class CallBody(TypedDict, total=False):
     tool_choice: str | Json
     active_tools: list[str]
     structured_output: Json
-    """The JSON schema of the answer."""
+    """The JSON schema of the answer: the model is told of it, and whoever asks checks the answer."""
 
 
 class ResultData(TypedDict):
@@ -176,4 +178,13 @@ def _options(asked: Asked) -> Json:
             f"max_steps={options['max_steps']} is more than agent {agent.id!r} may make",
             hint=f"at most {agent.max_steps}, which its definition says",
         )
+    if "structured_output" in options:
+        options["structured_output"] = _output(options["structured_output"])
     return {**options, "raise_on_tripwire": False}
+
+
+def _output(schema: Json) -> StructuredOutput[Any]:
+    try:
+        return client_output(schema)
+    except (DefinitionError, TypeError, AttributeError) as error:
+        raise InputError("structured_output is no JSON schema", hint='such as {"type": "object", ...}') from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ Headers = Mapping[bytes, bytes]
 CHANGES: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """The methods that change something."""
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+"""What a Host header may be: a name or an address, and a port; nothing that another reader could take for more."""
 _FORWARDED: Final = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
 
 
@@ -149,10 +152,7 @@ class Guard:
         origin = headers.get(b"origin")
         if origin is not None:
             text = origin.decode("latin-1").lower()
-            if (
-                text in self.origins
-                or urlsplit(text).netloc == header(headers, b"host").decode("latin-1").lower() != ""
-            ):
+            if text in self.origins or _place(text) == header(headers, b"host").decode("latin-1").lower():
                 return
             raise self._foreign()
         site = headers.get(b"sec-fetch-site", b"none")
@@ -192,12 +192,20 @@ def is_loopback(host: str) -> bool:
 
 def _bare(host: str) -> str:
     """
-    Return the name in a Host header: lower case, without its port.
+    Return the name in a Host header: lower case, without its port; empty where it is none.
+    """
+    found = _HOST.fullmatch(host)
+    return found[1].strip("[]").rstrip(".").lower() if found is not None else ""
+
+
+def _place(origin: str) -> str | None:
+    """
+    Return the host and port of an origin; ``None`` of one that has none, such as ``null``.
     """
     try:
-        return (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        return urlsplit(origin).netloc or None
     except ValueError:
-        return ""
+        return None
 
 
 def _is_address(host: str) -> bool:

@@ -17,6 +17,9 @@ Redactor: TypeAlias = Callable[[str], str]
 WITHHELD: Final = "‹withheld›"
 """What stands in the place of a value that could not be looked at."""
 
+_NUMBER: Final = 100_000_000
+"""From where on a whole number may be that of a card, an account or a phone."""
+
 
 def mask(text: str) -> str:
     """
@@ -37,7 +40,8 @@ DEFAULT: Final[Redactor] = mask
 
 def redacted(value: Any, redact: Redactor | None) -> Any:
     """
-    Return a JSON *value* with every text in it, keys included, as *redact* says; what it fails at is withheld.
+    Return a JSON *value* with every text in it, keys included, as *redact* says; what it fails at is withheld.  A whole
+    number of nine digits or more is looked at as a text, and stays a number where nothing is found in it.
 
     >>> redacted({"to": ["eva@example.com"], "n": 1}, DEFAULT)
     {'to': ['‹email›'], 'n': 1}
@@ -60,7 +64,18 @@ def _redacted(value: Any, redact: Redactor) -> Any:
         return made
     if is_items(value):
         return [_redacted(one, redact) for one in value]
+    if isinstance(value, int) and abs(value) >= _NUMBER:
+        return _number(value, redact)
     return value
+
+
+def _number(value: int, redact: Redactor) -> int | str:
+    try:
+        text = str(value)
+    except ValueError:  # of thousands of digits
+        return WITHHELD
+    shown = _text(text, redact)
+    return value if shown == text else shown
 
 
 def _text(text: str, redact: Redactor) -> str:

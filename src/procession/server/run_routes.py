@@ -4,6 +4,7 @@ Routes that show runs: the list, one of them, and its events, as a page or live.
 
 from __future__ import annotations
 
+import re
 from contextlib import aclosing
 from typing import Any, Final, Literal
 
@@ -20,6 +21,8 @@ from procession.server.tokens import spent_by_node
 __all__ = ["RunPath", "routes"]
 
 RunPath = "/api/runs/{run_id}"
+_SEQ: Final = re.compile(r"-?[0-9]{1,18}")
+"""What a ``Last-Event-ID`` of ours can be; any other is passed over."""
 _MOST_CALLS: Final = 1_000
 """Of how many model calls of a run the tokens and costs are told, by node."""
 
@@ -92,7 +95,7 @@ async def _events(asked: Asked) -> Any:
         limit = _limit(asked.query.get("limit", 500), most=5000)
         return await asked.app.runs.events(asked.path["run_id"], after=after, types=types, limit=limit)
     last = asked.request.headers.get("last-event-id", "")
-    if last.lstrip("-").isdigit():
+    if _SEQ.fullmatch(last):
         after = int(last)
     return await _live(asked, after, types)
 

@@ -80,7 +80,7 @@ class Service:
         self._refuse_crowd(len(self._detached))
         going = Going()
         if run_id is not None:
-            self.named[run_id] = going
+            self.named.setdefault(run_id, going)
         context = Context()
         context.run(SERVED.set, True)
         self._detached[going] = OwnTask(partial(self._do, going, work, run_id), context)
@@ -98,9 +98,10 @@ class Service:
     @contextmanager
     def called(self, run_id: str, going: Going) -> Generator[None]:
         """
-        Call *going* by the id of its run while the block runs.
+        Call *going* by the id of its run while the block runs; where a call has that id already, it keeps it: whoever
+        answers a question twice must not take the first call from whoever would cancel it.
         """
-        self.named[run_id] = going
+        self.named.setdefault(run_id, going)
         try:
             yield
         finally:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from procession.errors import DefinitionError, MessageError, SchemaError
+from procession.errors import DefinitionError, MessageError
 from procession.messages.message import Message
 from procession.messages.shapes import is_form, is_items
 from procession.messages.value import Value
-from procession.models.answer_schema import AnswerSchema
 from procession.models.model import ToolChoice
 from procession.models.structured_output import StructuredOutput
+from procession.server.client_schema import client_output
 from procession.server.openai.messages import chat_messages
 from procession.server.openai.refused import refused
 from procession.server.openai.tools import client_tools, tool_choice
@@ -174,31 +174,12 @@ def _structured(wanted: Mapping[str, Any]) -> StructuredOutput[Any] | None:
     schema = _form(named, "schema", f"{where}.")
     name = _text(named, "name", f"{where}.")
     try:
-        made = StructuredOutput[Any]({**schema, "title": name or "answer"})
-        made.schema = _ClientSchema({**schema, "title": name or "answer"})
+        made = client_output({**schema, "title": name or "answer"})
     except (DefinitionError, TypeError, AttributeError) as error:
         raise refused(f"{where}.schema", "should be a JSON schema") from error
     if made.schema.wrapped:
         raise refused(f"{where}.schema", "should describe an object")
     return made
-
-
-class _ClientSchema(AnswerSchema):
-    """
-    A schema that a client wrote: the model is told of it, and the client checks the answer.
-
-    It is not evaluated here: a pattern, or references in one another, can be made to take for ever, for all.
-    """
-
-    __slots__ = ()
-
-    def check(self, value: Any) -> Any:
-        """
-        Return the value.  Raises ``SchemaError`` for what is no object.
-        """
-        if not is_form(value):
-            raise SchemaError("the answer: should be an object", faults=["should be an object"])
-        return value
 
 
 def _form(body: Mapping[str, Any], name: str, within: str = "") -> Mapping[str, Any]:
