@@ -5,13 +5,14 @@ RunCalls: runs of workflows that were begun over HTTP, each id once.
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import anyio
 
 from procession.errors import InputError, RequestRefused
 from procession.runtime.run import Run
-from procession.server.going import Going
+from procession.server.going import Going, gone
 from procession.server.service import Service
 
 __all__ = ["RunCall", "RunCalls", "run_id_given", "taken"]
@@ -27,29 +28,53 @@ class RunCall:
     take it up.
     """
 
-    def __init__(self, service: Service, run: Run[Any, Any], value: Any, same: str) -> None:
+    def __init__(
+        self, service: Service, make: Callable[[], Awaitable[tuple[Run[Any, Any], Any]]], same: str = ""
+    ) -> None:
+        """
+        Begin the run that *make* returns with its input; it is awaited where the run has its place, so that no run is taken
+        up or answered that could not go on then.
+
+        Raises ``RequestRefused`` where too much goes on, and while the server drains.
+        """
         self.same = same
         """What was asked, in short."""
         self.over = False
         self.alone = False
         """Whether it goes on where nobody waits for it."""
-        self._run = run
-        self._value = value
+        self._make = make
+        self._run: Run[Any, Any] | None = None
         self._waiting = 0
         self._error: Exception | None = None
-        self._begun = anyio.Event()
+        self._made = anyio.Event()
         self._ended = anyio.Event()
-        service.detach(self._drive)
+        self._going = service.detach(self._drive)
 
     async def _drive(self, going: Going) -> None:
         going.signal.listen(lambda reason: going.scope.cancel())
         try:
-            await self._run.start(self._value)
+            self._run, value = await self._make()
+            self._made.set()
+            await self._run.start(value)
         except Exception as error:
             self._error = error
         finally:
             self.over = True
+            self._made.set()
             self._ended.set()
+
+    async def made(self) -> Run[Any, Any]:
+        """
+        Wait until the run is there, and return it.
+
+        Raises what kept it from being made.
+        """
+        await self._made.wait()
+        if self._run is not None:
+            return self._run
+        if self._error is not None:
+            raise self._error
+        raise RequestRefused("the run has not begun", status=503, reason="draining", after=1)
 
     async def begun(self) -> None:
         """
@@ -57,7 +82,7 @@ class RunCall:
 
         Raises what kept it from beginning: ``UntypedValue``, ``RunError`` for an id that the store has.
         """
-        with self._run.events() as events:
+        with (await self.made()).events() as events:
             async for _ in events:
                 break
         if self._error is not None:
@@ -66,14 +91,20 @@ class RunCall:
     async def wait(self) -> None:
         """
         Wait for the end of the run; where the last who waits leaves before, and everybody did, the run is cancelled.
+
+        Raises what kept it from being made.
         """
         self._waiting += 1
         try:
+            await self.made()
             await self._ended.wait()
         finally:
             self._waiting -= 1
             if not self._waiting and not self.over and not self.alone:
-                self._run.cancel()
+                if self._run is not None:
+                    self._run.cancel()
+                else:
+                    self._going.end(gone())
 
 
 class RunCalls:
@@ -97,13 +128,19 @@ class RunCalls:
             raise taken(run_id)
         return call
 
-    def begin(self, run: Run[Any, Any], value: Any, same: str) -> RunCall:
+    def begin(self, run_id: str, make: Callable[[], tuple[Run[Any, Any], Any]], same: str) -> RunCall:
         """
-        Begin a run.
+        Begin the run that *make* returns with its input.
 
-        Raises ``RequestRefused`` where too much goes on, and while the server drains.
+        Raises what *make* raises, and ``RequestRefused`` where too much goes on, and while the server drains.
         """
-        call = self._calls[run.id] = RunCall(self._service, run, value, same)
+        self._service.refuse_full()  # first: a run that is made is one that is known
+        made = make()
+
+        async def given() -> tuple[Run[Any, Any], Any]:
+            return made
+
+        call = self._calls[run_id] = RunCall(self._service, given, same)
         over = [id for id, each in self._calls.items() if each.over]
         for id in over[: max(0, len(self._calls) - self._remembered)]:
             del self._calls[id]

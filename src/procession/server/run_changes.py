@@ -4,7 +4,7 @@ Routes that change runs: resume, restart, cancel, fork and delete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -158,20 +158,25 @@ async def _restart(asked: Asked) -> Any:
         )
     before = await asked.app.runs.told_before(run_id)
     context = RequestContext(body.get("request_context", {}))
-    run = await found.runtime.restarted(run_id, workflow=found.workflow, request_context=context)
-    await _go_on(asked, run, before)
+    await _go_on(
+        asked, before, lambda: found.runtime.restarted(run_id, workflow=found.workflow, request_context=context)
+    )
     return await _begun_or_ended(asked)
 
 
-async def _go_on(asked: Asked, run: Run[Any, Any], before: Sequence[LoggedEvent]) -> None:
+async def _go_on(asked: Asked, before: Sequence[LoggedEvent], take: Callable[[], Awaitable[Run[Any, Any]]]) -> None:
     """
-    Let a run that was taken up go on, and wait for its end where that is asked for.
+    Take up a run and let it go on, and wait for its end where that is asked for.
     """
-    asked.app.runs.take_up(run, before)
-    call = RunCall(asked.app.service, run, run.state.init_data, "")
+
+    async def make() -> tuple[Run[Any, Any], Any]:
+        run = await take()
+        asked.app.runs.take_up(run, before)
+        return run, run.state.init_data
+
+    call = RunCall(asked.app.service, make)
     call.alone = not asked.body.get("wait")
-    if asked.body.get("wait"):
-        await call.wait()
+    await (call.begun() if call.alone else call.wait())
 
 
 async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
@@ -201,15 +206,14 @@ async def _resume_workflow(asked: Asked, found: FoundRun) -> None:
     for key, value in answers.items():
         step, answer = key, value
     before = await asked.app.runs.told_before(asked.path["run_id"])
-    run = await found.runtime.resumed(
-        asked.path["run_id"],
-        answer,
-        step=step,
-        label=label,
-        workflow=found.workflow,
-        request_context=RequestContext(body.get("request_context", {})),
+    run_id, context = asked.path["run_id"], RequestContext(body.get("request_context", {}))
+    await _go_on(
+        asked,
+        before,
+        lambda: found.runtime.resumed(
+            run_id, answer, step=step, label=label, workflow=found.workflow, request_context=context
+        ),
     )
-    await _go_on(asked, run, before)
 
 
 async def _cancel(asked: Asked) -> Any:
@@ -241,7 +245,8 @@ async def _fork(asked: Asked) -> Any:
     outputs = dict(body.get("outputs", {}))
     if "input" in body:
         outputs[found.before(body.get("step", ""))] = body["input"]
-    try:
+
+    async def make() -> tuple[Run[Any, Any], Any]:
         run = await found.runtime.forked(
             run_id,
             body.get("step"),
@@ -250,6 +255,16 @@ async def _fork(asked: Asked) -> Any:
             workflow=found.workflow,
             request_context=RequestContext(body.get("request_context", {})),
         )
+        fork = asked.app.runs.get(run.id)
+        if fork is not None:
+            fork.parent_run_id, fork.forked_at = run_id, body.get("step")
+        return run, run.state.init_data
+
+    call = RunCall(asked.app.service, make)
+    call.alone = True
+    try:
+        await call.begun()
+        return {"run_id": (await call.made()).id}
     except RunNotFound:
         raise RequestRefused(
             f"run {run_id} is not kept, so that it cannot begin in its middle",
@@ -257,18 +272,13 @@ async def _fork(asked: Asked) -> Any:
             reason="not-kept",
             hint="App(runtime=Runtime(SQLiteJournal(...))) keeps runs",
         ) from None
-    fork = asked.app.runs.get(run.id)
-    if fork is not None:
-        fork.parent_run_id, fork.forked_at = run_id, body.get("step")
-    call = RunCall(asked.app.service, run, run.state.init_data, "")
-    call.alone = True
-    return {"run_id": run.id}
 
 
 async def _delete(asked: Asked) -> Any:
     run_id = asked.path["run_id"]
     found = await found_run(asked.app, run_id)
-    if run_id in asked.app.service.named:
+    seen = asked.app.runs.get(run_id)
+    if run_id in asked.app.service.named or (seen is not None and seen.run is not None):
         raise RequestRefused(f"run {run_id} goes on", status=409, reason="goes-on", hint="cancel it first")
     deleted = await found.runtime.delete(run_id)
     return {"deleted": asked.app.runs.forget(run_id) or deleted}

@@ -47,6 +47,13 @@ class Service:
         if self.draining:
             raise _ending()
 
+    def refuse_full(self) -> None:
+        """
+        Raise ``RequestRefused`` where nothing further could be detached.
+        """
+        self.refuse_draining()
+        self._refuse_crowd(len(self._detached))
+
     @contextmanager
     def call(self) -> Generator[Going]:
         """
@@ -76,8 +83,7 @@ class Service:
 
         Raises ``RequestRefused`` where too much goes on, and while the server drains.
         """
-        self.refuse_draining()
-        self._refuse_crowd(len(self._detached))
+        self.refuse_full()
         going = Going()
         if run_id is not None:
             self.named.setdefault(run_id, going)

@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from procession.errors import RequestRefused
 from procession.ids import new_id
+from procession.runtime.run import Run
 from procession.server.catalog import Listed, listed_named
 from procession.server.endpoint import Asked, Endpoint, json_bytes
 from procession.server.hook_input import HookBody, hook_call, watch_stream
@@ -96,20 +97,24 @@ async def begun_run(app: Served, listed: Listed, run_id: str, body: dict[str, An
         return None
     known = calls.get(run_id, same)  # once more: somebody may have been faster
     if known is None:
-        definition, value = _given(listed, body)
-        run = app.runtime.create_run(
-            definition,
-            run_id=run_id,
-            resource_id=body.get("resource"),
-            state=body.get("state"),
-            request_context=RequestContext(body.get("request_context", {})),
-            durable=False if listed.kind == "processors" else None,  # what a hook is given is in no store
-        )
-        watch_stream(run)
-        seen = app.runs.get(run_id)
-        if seen is not None:
-            seen.asked = body
-        known = calls.begin(run, value, same)
+
+        def make() -> tuple[Run[Any, Any], Any]:
+            definition, value = _given(listed, body)
+            run = app.runtime.create_run(
+                definition,
+                run_id=run_id,
+                resource_id=body.get("resource"),
+                state=body.get("state"),
+                request_context=RequestContext(body.get("request_context", {})),
+                durable=False if listed.kind == "processors" else None,  # what a hook is given is in no store
+            )
+            watch_stream(run)
+            seen = app.runs.get(run_id)
+            if seen is not None:
+                seen.asked = body
+            return run, value
+
+        known = calls.begin(run_id, make, same)
     await known.begun()
     return known
 
