@@ -1,5 +1,6 @@
 """The OpenAPI document is true: what it shows can be asked as it says."""
 
+import json
 import re
 from typing import Any
 
@@ -69,3 +70,58 @@ async def test_unknown_query_and_body_are_refused() -> None:
     async with live(app()) as server:
         answer = await server.client.get("/api/runs?ownr=x")
         assert answer.status_code == 422 and "owner" in answer.json()["error"]["hint"]
+
+
+CHATS: Any = [
+    {"messages": [{"role": "user", "content": "Hi"}]},
+    {
+        "messages": [
+            {"role": "developer", "content": [{"type": "text", "text": "Be brief."}]},
+            {"role": "user", "content": "Open the door."},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "door", "arguments": "{}"}}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "open"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "door", "parameters": {"type": "object"}}}],
+        "tool_choice": "auto",
+        "temperature": 0.5,
+        "max_completion_tokens": 50,
+        "stop": ["END"],
+        "stream_options": {"include_usage": True},
+        "procession": {"show_tools": True},
+    },
+]
+
+
+async def test_chat_completions_are_described() -> None:
+    """What is taken and given by /v1 fits what the document says of it: bodies, answers, pieces of a stream, errors."""
+    jsonschema: Any = pytest.importorskip("jsonschema")
+    async with live(app()) as server:
+        document = await server.get("/openapi.json")
+        one = document["paths"]["/v1/chat/completions"]["post"]
+
+        def check(content: Any, value: Any, media: str = "application/json") -> None:
+            schema = {**content[media]["schema"], "components": document["components"]}
+            jsonschema.Draft202012Validator(schema).validate(value)
+
+        with pytest.raises(jsonschema.ValidationError):
+            check(one["requestBody"]["content"], {"model": "parrot"})
+        with pytest.raises(jsonschema.ValidationError):
+            check(one["requestBody"]["content"], {"model": "parrot", "messages": [{"role": "robot"}]})
+        for chat in CHATS:
+            body = {"model": "parrot", **chat}
+            check(one["requestBody"]["content"], body)
+            check(one["responses"]["200"]["content"], await server.post("/v1/chat/completions", body))
+            streamed = await server.client.post("/v1/chat/completions", json={**body, "stream": True})
+            pieces = [line.removeprefix("data: ") for line in streamed.text.splitlines() if line]
+            assert pieces.pop() == "[DONE]" and len(pieces) > 2
+            for piece in pieces:
+                check(one["responses"]["200"]["content"], json.loads(piece), "text/event-stream")
+        refused = await server.client.post("/v1/chat/completions", json={"model": "nobody", "messages": []})
+        assert refused.status_code == 400
+        check(one["responses"]["default"]["content"], refused.json())
+        lacking = await server.client.get("/v1/models/nobody")
+        check(document["paths"]["/v1/models/{model}"]["get"]["responses"]["default"]["content"], lacking.json())

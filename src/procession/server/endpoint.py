@@ -51,10 +51,16 @@ class Endpoint(Value, kw_only=True):
     """One line for the document."""
     body: Any = None
     """The type of the body, such as a ``TypedDict``: checked, and written into the document."""
+    shown_body: Any = None
+    """The type that describes the body where *handle* reads it in its own way: written into the document alone."""
     query: Any = None
     """The type of what stands behind the question mark: a ``TypedDict``."""
     answer: Any = None
     """The type of the answer, for the document."""
+    event: Any = None
+    """The type of one event's data, of what can be answered as events as well."""
+    failure: Any = None
+    """The type of an error, where it has another form than all others."""
     status: int = 200
     media: str = "application/json"
     """What the answer is; ``text/event-stream`` for events."""

@@ -79,16 +79,20 @@ def _operation(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     if parameters:
         made["parameters"] = parameters
     if endpoint.body is not None:
-        content: dict[str, Any] = {"schema": _schema(endpoint.body, schemas)}
+        content: dict[str, Any] = {"schema": _schema(endpoint.shown_body or endpoint.body, schemas)}
         if endpoint.example is not None and endpoint.example.body is not None:
             content["example"] = endpoint.example.body
         made["requestBody"] = {"required": True, "content": {"application/json": content}}
     answer = {"schema": _schema(endpoint.answer, schemas)} if endpoint.answer is not None else {}
+    answers: dict[str, Any] = {endpoint.media: answer}
+    if endpoint.event is not None:
+        answers["text/event-stream"] = {"schema": _schema(endpoint.event, schemas)}
+    failure = _schema(endpoint.failure, schemas) if endpoint.failure else {"$ref": "#/components/schemas/Error"}
     made["responses"] = {
-        str(endpoint.status): {"description": "Done.", "content": {endpoint.media: answer}},
+        str(endpoint.status): {"description": "Done.", "content": answers},
         "default": {
             "description": "Refused, or failed: the code says why.",
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            "content": {"application/json": {"schema": failure}},
         },
     }
     if endpoint.open:

@@ -19,6 +19,14 @@ from procession.server.openai.answer import completion
 from procession.server.openai.conversation import new_in_thread
 from procession.server.openai.refused import chat_error, refused
 from procession.server.openai.request import ChatRequest, read_chat_request
+from procession.server.openai.schemas import (
+    ChatAnswer,
+    ChatBody,
+    ChatFailure,
+    ChatModel,
+    ChatModels,
+    ChatPiece,
+)
 from procession.server.openai.stream import ChatStream, Hold
 from procession.server.openai.tools import calls_of, check_apart
 from procession.server.served import Served
@@ -41,15 +49,15 @@ def routes(app: Served) -> list[Endpoint]:
     return [
         Endpoint(
             method="POST", path="/v1/chat/completions", handle=_complete, calls=True, body=dict[str, Any],
-            answer=dict[str, Any], example=ask,
+            shown_body=ChatBody, answer=ChatAnswer, event=ChatPiece, failure=ChatFailure, example=ask,
             summary="Ask an agent in the words of OpenAI's Chat Completions; its id is the model.",
         ),
         Endpoint(
-            method="GET", path="/v1/models", handle=_models, answer=dict[str, Any], example=Example(),
+            method="GET", path="/v1/models", handle=_models, answer=ChatModels, failure=ChatFailure, example=Example(),
             summary="List the agents as OpenAI lists models.",
         ),
         Endpoint(
-            method="GET", path="/v1/models/{model:path}", handle=_model, answer=dict[str, Any],
+            method="GET", path="/v1/models/{model:path}", handle=_model, answer=ChatModel, failure=ChatFailure,
             example=Example(path={"model": some}) if app.agents else None,
             summary="Show one agent as OpenAI shows a model.",
         ),
