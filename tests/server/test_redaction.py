@@ -15,7 +15,8 @@ from procession.agents.agent import Agent
 from procession.runtime.runtime import Runtime
 from procession.server.redaction import DEFAULT, WITHHELD, redacted
 from procession.server.runs import Runs
-from procession.server.stream_blocks import StreamBlocks, spread
+from procession.server.spread import spread
+from procession.server.stream_blocks import StreamBlocks
 from procession.testing.fake_model import FakeModel, Reply
 
 KEY = "sk-proj-Ab3dE5gH7jK9mN1pQ3sT"
@@ -97,6 +98,21 @@ def test_blocks_that_alternate_are_looked_at_one_by_one() -> None:
     assert [one["came"]["text"] for one in shown] == ["a ‹secret›", " never ", "", "mind"]
 
 
+@pytest.mark.parametrize(
+    "kind", ["raw", "source", "response-metadata", "data-progress", "object", "tool-call", "tool-result"]
+)
+def test_a_key_is_found_whatever_comes_in_its_middle(kind: str) -> None:
+    """A chunk that is no text, such as a provider's own event or a source, ends no text that goes on behind it."""
+    blocks = StreamBlocks(DEFAULT)
+    assert len(blocks.take(0, passed(0, None, kind))) == 1  # no text is in hand: nothing is waited for
+    assert blocks.take(1, passed(1, f"a {KEY[:14]}")) == []
+    assert blocks.take(2, passed(2, None, kind)) == []
+    assert blocks.take(3, passed(3, f"{KEY[14:]} never mind")) == []
+    shown = [payload for _, payload in blocks.take(4, passed(4, None, "finish"))]
+    assert [one["came"].get("text") for one in shown] == ["a ‹secret›", None, " never mind", None]
+    assert [one["number"] for one in shown] == [1, 2, 3, 4]
+
+
 def test_what_is_not_masked_stays_where_it_was() -> None:
     """Chunks before, between and behind what was masked are as they came."""
     pieces = ["mail e", "va@x.y", " and ", "k", "ey", " end"]
@@ -124,7 +140,11 @@ def test_text_that_is_too_long_to_be_held_is_withheld() -> None:
     shown: list[Any] = []
     for number in range(30):
         shown += blocks.take(number, passed(number, "x" * 20_000))
-    assert shown and all(set(payload["came"]["text"]) <= set(WITHHELD) for _, payload in shown)
+    shown += blocks.take(30, passed(30, None, "finish"))
+    assert all(set(payload["came"].get("text", "")) <= set(WITHHELD) for _, payload in shown)
+    assert len(shown) == 31
+    assert len(blocks.take(31, passed(31, "Hello."))) == 0
+    assert [payload["came"]["text"] for _, payload in blocks.release()] == ["Hello."]
 
 
 async def test_nothing_private_is_in_what_is_shown_of_a_run() -> None:
@@ -151,3 +171,22 @@ def test_numbers_that_are_of_a_card_or_an_account_are_masked() -> None:
     shown = redacted({"card": 4111111111111111, "n": [-4111111111111111, 123456789, 7], "at": 1764563000.5}, DEFAULT)
     assert shown == {"card": "‹card›", "n": ["-‹card›", 123456789, 7], "at": 1764563000.5}
     assert redacted(10**5000, DEFAULT) == WITHHELD
+
+
+@pytest.mark.parametrize("kind", ["text", "reasoning"])
+def test_a_key_that_is_split_over_the_parts_of_a_message_is_masked(kind: str) -> None:
+    """A source in the middle of a sentence makes two parts of it; what is in one part alone is found as well."""
+    source = {"type": "source", "url": "https://example.com"}
+    parts = [{"type": kind, "text": f"a {KEY[:14]}"}, source, {"type": kind, "text": f"{KEY[14:]} never mind"}]
+    shown = redacted({"parts": parts}, DEFAULT)["parts"]
+    assert shown == [{"type": kind, "text": "a ‹secret›"}, source, {"type": kind, "text": " never mind"}]
+    cards = [{"type": kind, "text": "4111 1111 1111 1111"}, {"type": kind, "text": "5 pieces"}]
+    assert [one["text"] for one in redacted(cards, DEFAULT)] == ["‹card›", "5 pieces"]
+
+
+def test_what_stands_in_one_block_alone_is_masked() -> None:
+    """The next block does not hide it, although both are looked at as one as well."""
+    blocks = StreamBlocks(DEFAULT)
+    blocks.take(0, passed(0, "4111 1111 1111 1111", id="one"))
+    blocks.take(1, passed(1, "5 pieces", id="two"))
+    assert [payload["came"]["text"] for _, payload in blocks.release()] == ["‹card›", "5 pieces"]

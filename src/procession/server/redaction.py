@@ -4,12 +4,13 @@ Redaction: what must not leave the process in what is shown of runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from procession.messages.shapes import is_dict, is_items
+from procession.server.spread import spread
 
-__all__ = ["DEFAULT", "WITHHELD", "Redactor", "mask", "redacted"]
+__all__ = ["DEFAULT", "WITHHELD", "Redactor", "mask", "masked_together", "redacted"]
 
 Redactor: TypeAlias = Callable[[str], str]
 """Returns a text as it may be shown."""
@@ -19,6 +20,9 @@ WITHHELD: Final = "‹withheld›"
 
 _NUMBER: Final = 100_000_000
 """From where on a whole number may be that of a card, an account or a phone."""
+
+_PARTS: Final = ("text", "reasoning")
+"""The kinds of a message's parts that together are one text."""
 
 
 def mask(text: str) -> str:
@@ -49,6 +53,26 @@ def redacted(value: Any, redact: Redactor | None) -> Any:
     return value if redact is None else _redacted(value, redact)
 
 
+def masked_together(texts: Sequence[str], redact: Redactor | None) -> list[str]:
+    """
+    Return pieces of one text so that together they are that text, masked; without *redact*, and where it fails, withheld.
+
+    >>> masked_together(["mail eva@exam", "ple.com now"], DEFAULT)
+    ['mail ‹email›', ' now']
+    """
+    whole = "".join(texts)
+    if not whole:
+        return list(texts)
+    if redact is not None:
+        try:
+            masked: Any = redact(whole)
+        except Exception:
+            masked = None
+        if isinstance(masked, str):
+            return list(texts) if masked == whole else spread(texts, masked)
+    return [WITHHELD, *[""] * (len(texts) - 1)]
+
+
 def _redacted(value: Any, redact: Redactor) -> Any:
     if isinstance(value, str):
         return _text(value, redact)
@@ -63,10 +87,27 @@ def _redacted(value: Any, redact: Redactor) -> Any:
             made[name] = _redacted(one, redact)
         return made
     if is_items(value):
-        return [_redacted(one, redact) for one in value]
+        every = [_redacted(one, redact) for one in value]
+        for kind in _PARTS:
+            _join(value, every, kind, redact)
+        return every
     if isinstance(value, int) and abs(value) >= _NUMBER:
         return _number(value, redact)
     return value
+
+
+def _join(given: Sequence[Any], shown: list[Any], kind: str, redact: Redactor) -> None:
+    """
+    Mask the texts of a message's parts of a *kind* as one: a secret may be split over them.
+    """
+    at = [n for n, one in enumerate(given) if is_dict(one) and one.get("type") == kind and _has_text(one)]
+    if len(at) > 1:
+        for n, text in zip(at, masked_together([given[n]["text"] for n in at], redact), strict=True):
+            shown[n]["text"] = _text(text, redact)  # and by itself: what stands behind it may hide what is in it
+
+
+def _has_text(one: dict[str, Any]) -> bool:
+    return isinstance(one.get("text"), str)
 
 
 def _number(value: int, redact: Redactor) -> int | str:

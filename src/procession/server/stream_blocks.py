@@ -4,27 +4,23 @@ StreamBlocks: streamed text on its way into a log, held until all of it is there
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import Any, Final
 
 from procession.messages.shapes import is_dict
-from procession.server.redaction import WITHHELD, Redactor, redacted
+from procession.server.redaction import Redactor, masked_together, redacted
 
-__all__ = ["StreamBlocks", "spread"]
+__all__ = ["StreamBlocks"]
 
 _TEXTS: Final = {"text-delta": "text", "reasoning-delta": "text", "tool-call-delta": "args_text"}
 """The chunks that carry a piece of a text, and where."""
-_GO_ON: Final = frozenset({
-    *_TEXTS, "text-start", "text-end", "reasoning-start", "reasoning-end", "tool-call-input-streaming-start", "tool-output",
-})  # fmt: skip
-"""The chunks after which more of a text may come; texts that follow each other are looked at as one."""
+_ENDS: Final = frozenset({"finish", "step-finish", "error", "abort", "tripwire"})
+"""The chunks behind which no text goes on; behind any other, such as a source or a provider's own event, one may: texts
+that follow each other are looked at as one."""
 _PARTIAL: Final = {"object": "object", "raw": "value"}
 """The chunks that repeat a part of what is not complete yet: of those only the kind is shown."""
 _MOST_EVENTS: Final = 10_000
 _MOST_TEXT: Final = 1_000_000
-_MARK: Final = re.compile(r"(‹[^‹›]{1,40}›)")
 
 
 class StreamBlocks:
@@ -34,12 +30,14 @@ class StreamBlocks:
     What is too long to be held is shown without its text.
     """
 
-    __slots__ = ("_held", "_redact", "_size")
+    __slots__ = ("_held", "_redact", "_size", "_too_long")
 
     def __init__(self, redact: Redactor | None) -> None:
         self._redact = redact
         self._held: list[tuple[Any, dict[str, Any]]] = []
         self._size = 0
+        self._too_long = False
+        """Whether a part of the texts in hand was withheld: so is what follows, which may be the rest of a secret."""
 
     def take(self, place: Any, payload: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
         """
@@ -50,9 +48,10 @@ class StreamBlocks:
             return self.release()
         self._size += sum(len(holder[name]) for _, holder, name in _pieces(payload))
         came = payload["came"]
-        if came is not None and came["type"] not in _GO_ON:
+        if came is not None and (came["type"] in _ENDS or not (self._size or self._too_long)):
             return self.release()
         if self._size > _MOST_TEXT or len(self._held) >= _MOST_EVENTS:
+            self._too_long = True
             return self._let_go(None)
         return []
 
@@ -60,7 +59,8 @@ class StreamBlocks:
         """
         Return all that is held, now that nothing more of it comes.
         """
-        return self._let_go(self._redact)
+        redact, self._too_long = None if self._too_long else self._redact, False
+        return self._let_go(redact)
 
     def _let_go(self, redact: Redactor | None) -> list[tuple[Any, dict[str, Any]]]:
         held, self._held, self._size = self._held, [], 0
@@ -73,9 +73,10 @@ class StreamBlocks:
         for at, (key, _, _) in enumerate(pieces):
             lanes.setdefault(key[:2], {}).setdefault(key, []).append(at)
         for blocks in lanes.values():
-            places = [at for block in blocks.values() for at in block]
-            for at, text in zip(places, _masked([texts[at] for at in places], redact), strict=True):
-                texts[at] = text
+            _mask(texts, [at for block in blocks.values() for at in block], redact)
+            if len(blocks) > 1:  # and each by itself: what stands behind it may have hidden what is in it
+                for block in blocks.values():
+                    _mask(texts, block, redact)
         for _, holder, name in pieces:
             holder[name] = ""
         made = [(place, redacted(payload, self._redact)) for place, payload in held]
@@ -85,79 +86,10 @@ class StreamBlocks:
         return made
 
 
-def _masked(texts: Sequence[str], redact: Redactor | None) -> list[str]:
-    """
-    Return pieces of one text so that together they are that text, masked.
-    """
-    whole = "".join(texts)
-    if not whole:
-        return list(texts)
-    if redact is not None:
-        try:
-            masked: Any = redact(whole)
-        except Exception:
-            masked = None
-        if isinstance(masked, str):
-            return list(texts) if masked == whole else spread(texts, masked)
-    return [WITHHELD, *[""] * (len(texts) - 1)]
-
-
-def spread(pieces: Sequence[str], masked: str) -> list[str]:
-    """
-    Return as many pieces as there are *pieces*, which together are *masked*: what was not masked stays where it was.
-
-    >>> spread(["key sk-", "abc", " is mine"], "key ‹secret› is mine")
-    ['key ‹secret›', '', ' is mine']
-    """
-    whole = "".join(pieces)
-    ends = list(accumulate(len(piece) for piece in pieces))
-    made = [""] * len(pieces)
-    at = 0  # the piece in hand
-    for start, text, is_kept in _aligned(whole, masked):
-        while at + 1 < len(ends) and start >= ends[at]:
-            at += 1
-        if not is_kept:
-            made[at] += text
-            continue
-        while text:
-            room = ends[at] - start if at + 1 < len(ends) else len(text)
-            made[at] += text[:room]
-            start, text = start + len(text[:room]), text[room:]
-            if text:
-                at += 1
-    return made
-
-
-def _aligned(whole: str, masked: str) -> list[tuple[int, str, bool]]:
-    """
-    Return the parts of *masked* with where in *whole* they begin, and whether they are as they were there.
-    """
-    made: list[tuple[int, str, bool]] = []
-    at = 0
-    parts = _MARK.split(masked)
-    for number, part in enumerate(parts):
-        if number % 2:
-            made.append((at, part, False))
-        elif part:
-            place = whole.find(part, at) if number else 0
-            if number == len(parts) - 1:
-                place = max(at, len(whole) - len(part))
-            if place < 0 or not whole.startswith(part, place):
-                return _by_ends(whole, masked)
-            made.append((place, part, True))
-            at = place + len(part)
-    return made
-
-
-def _by_ends(whole: str, masked: str) -> list[tuple[int, str, bool]]:
-    most, head = min(len(whole), len(masked)), 0
-    while head < most and whole[head] == masked[head]:
-        head += 1
-    tail = 0
-    while tail < most - head and whole[-1 - tail] == masked[-1 - tail]:
-        tail += 1
-    end = len(masked) - tail
-    return [(0, masked[:head], True), (head, masked[head:end], False), (len(whole) - tail, masked[end:], True)]
+def _mask(texts: list[str], places: Sequence[int], redact: Redactor | None) -> None:
+    masked = masked_together([texts[at] for at in places], redact)
+    for at, text in zip(places, masked, strict=True):
+        texts[at] = text
 
 
 def _pieces(payload: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any], str]]:
