@@ -156,6 +156,17 @@ def test_it_is_not_open_to_others_without_a_token(file: Path) -> None:
     assert refused.returncode == 2 and "token" in refused.stderr and "--token-env" in refused.stderr
 
 
+def test_all_of_a_machine_is_asked_by_the_name_that_is_said(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-004: with a token and --host 0.0.0.0 the address at the start is one that is answered; other names are not."""
+    monkeypatch.setenv("SHOP_TOKEN", "correct-horse")
+    with serving(str(file), "--host", "0.0.0.0", "--token-env", "SHOP_TOKEN", cwd=file.parent) as (_, url):
+        there, said = httpx.URL(url), {"Authorization": "Bearer correct-horse"}
+        here = f"http://127.0.0.1:{there.port}/api/agents"
+        assert httpx.get(here, headers={"Host": there.netloc.decode(), **said}).status_code == 200
+        assert httpx.get(here, headers={"Host": there.netloc.decode()}).status_code == 401
+        assert httpx.get(here, headers={"Host": "evil.example", **said}).status_code == 421
+
+
 def test_what_is_served(file: Path, tmp_path: Path) -> None:
     """An app, an agent, a workflow, or what a function makes is served; anything else is refused with a hint."""
     assert list(app_of(ServeJob(target=str(file))).agents) == ["parrot"]

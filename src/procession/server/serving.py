@@ -111,8 +111,7 @@ def serve(
     without a token.
     """
     check_bound(app, host)
-    if host not in _EVERYWHERE:
-        app.configure(hosts=[host])
+    app.configure(hosts=[_name(host)])
     options: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -129,8 +128,14 @@ def serve(
     return server.ended_by
 
 
+def _name(host: str) -> str:
+    """
+    Return what the server is asked by that is bound to *host*: of all of a machine, the machine's name.
+    """
+    return socket.gethostname() if host in _EVERYWHERE else host
+
+
 def _address(listening: Any) -> str:
     host, port = listening.getsockname()[:2]
-    if host in _EVERYWHERE:
-        host = socket.gethostname()
+    host = _name(host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
