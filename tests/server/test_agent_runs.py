@@ -8,13 +8,15 @@ from tests.server.live import Live, live
 from tests.server.reading import events_of
 
 from procession.agents.agent import Agent
+from procession.runtime.runtime import Runtime
 from procession.server.app import App
+from procession.storage.memory_journal import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 from procession.testing.script import call_tool, say
 from procession.tools.tool import tool
 
 
-def payer(paid: list[int], *, times: int = 1) -> Agent:
+def payer(paid: list[int], *, times: int = 1, runtime: Runtime | None = None) -> Agent:
     """Return an agent with a tool that needs a person's yes."""
 
     @tool(requires_approval=True)
@@ -24,7 +26,7 @@ def payer(paid: list[int], *, times: int = 1) -> Agent:
         return "paid"
 
     replies: list[Any] = [call_tool("pay", {"amount": 5}), say("Done.")]
-    return Agent("payer", model=FakeModel(replies * times), tools=[pay])
+    return Agent("payer", model=FakeModel(replies * times), tools=[pay], runtime=runtime)
 
 
 async def ended(server: Live, run_id: str) -> Any:
@@ -58,6 +60,32 @@ async def test_an_approval_is_given_once() -> None:
         run = await ended(server, run_id)
         assert (run["status"], run["text"]) == ("success", "Done.")
     assert paid == [5]
+
+
+async def test_an_approval_that_is_waited_for() -> None:
+    """With `wait` the answer is the run as it ended; it is not cut off between its beginning and its end."""
+    paid: list[int] = []
+    async with live(App(agents=[payer(paid)])) as server:
+        asked = await server.post("/api/agents/payer/generate", {"messages": "Pay 5", "run_id": "mine"})
+        path, question = "/api/runs/mine/resume", asked["suspended"][0]["question_id"]
+        strange = await server.client.post(path, json={"answers": {"other": {"approved": True}}, "wait": True})
+        assert strange.status_code == 400 and question in strange.json()["error"]["hint"]
+        run = await server.post(path, {"answers": {question: {"approved": True}}, "wait": True})
+        assert (run["status"], run["text"], paid) == ("success", "Done.", [5])
+
+
+async def test_the_id_of_a_kept_run_is_taken() -> None:
+    """A run that waits in a store is not begun again by its id where the server was started anew: 409 says so."""
+    store = InMemoryJournal()
+    statuses: list[int] = []
+    for _ in range(2):
+        agent = payer([], runtime=Runtime(store))
+        async with live(App(agents=[agent])) as server:
+            body = {"messages": "Pay 5", "run_id": "mine"}
+            statuses.append((await server.client.post("/api/agents/payer/generate", json=body)).status_code)
+            streamed = await server.client.post("/api/agents/payer/stream", json=body)
+            statuses.append(streamed.status_code)
+    assert statuses == [200, 200, 409, 409]
 
 
 async def test_a_suspended_call_is_cancelled() -> None:

@@ -103,7 +103,7 @@ async def _generate(asked: Asked) -> Any:
     agent, options = agent_named(asked), _options(asked)
     await check_thread(agent, options.get("thread"), options.get("resource"))
     if "run_id" in options:
-        async with _joined(asked, agent, options) as stream:
+        async with await _joined(asked, agent, options) as stream:
             return result_data(await stream.result(), asked.request_id)
     run_id = new_id()
     with asked.app.service.called(run_id, asked.going):
@@ -117,7 +117,7 @@ async def _stream(asked: Asked) -> Any:
 
     async def produce(say: Say) -> None:
         if "run_id" in options:
-            async with _joined(asked, agent, options) as stream:
+            async with await _joined(asked, agent, options) as stream:
                 await say_stream(say, stream, asked.request_id)
             return
         run_id = new_id()
@@ -129,16 +129,17 @@ async def _stream(asked: Asked) -> Any:
     return EventStream(produce, asked)
 
 
-def _joined(asked: Asked, agent: Agent, options: Json) -> AbstractAsyncContextManager[AgentStream[Any]]:
+async def _joined(asked: Asked, agent: Agent, options: Json) -> AbstractAsyncContextManager[AgentStream[Any]]:
     """
     Return the call of that ``run_id``, begun where there is none.
 
     Raises ``RequestRefused`` where something else was asked by that id, here or before this server was.
     """
     app, run_id, same = asked.app, options["run_id"], fingerprint(asked.body)
+    kept = await agent.runtime.store.row(run_id)
     call = app.calls.get(agent.id, run_id, same)
     if call is None:
-        if app.runs.get(run_id) is not None:
+        if app.runs.get(run_id) is not None or kept is not None:
             raise taken(run_id)
         call = app.calls.begin(agent.id, run_id, same, lambda signal: agent.stream(**options, abort_signal=signal))
     return call.joined()

@@ -163,8 +163,8 @@ def taken(run_id: str) -> RequestRefused:
     Return the error of an id by which something else was asked.
     """
     return RequestRefused(
-        f"run {run_id} was asked something else",
+        f"run {run_id} was asked something else, or before this server was started",
         status=409,
         reason="run-id-taken",
-        hint="send the same body again to join it, or take a new run_id",
+        hint=f"the same body joins a run of this server; else take a new run_id, or see GET /api/runs/{run_id}",
     )

@@ -124,13 +124,9 @@ def routes(app: Served) -> list[Endpoint]:
 
 
 async def _resume(asked: Asked) -> Any:
-    run_id, body = asked.path["run_id"], asked.body
-    found = await found_run(asked.app, run_id)
+    found = await found_run(asked.app, asked.path["run_id"])
     if found.agent is not None:
-        call = await _resumed_agent(asked, found)
-        if body.get("wait"):
-            async with call.joined() as stream:
-                await stream.result()
+        await _resume_agent(asked, found)
     else:
         await _resume_workflow(asked, found)
     return await _begun_or_ended(asked)
@@ -179,7 +175,7 @@ async def _go_on(asked: Asked, before: Sequence[LoggedEvent], take: Callable[[],
     await (call.begun() if call.alone else call.wait())
 
 
-async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
+async def _resume_agent(asked: Asked, found: FoundRun) -> None:
     agent, body, run_id = found.agent, asked.body, asked.path["run_id"]
     assert agent is not None
     answers = body.get("answers")
@@ -192,9 +188,12 @@ async def _resumed_agent(asked: Asked, found: FoundRun) -> SharedCall:
         lambda signal: agent.resume_stream(run_id, answers, **options, abort_signal=signal, raise_on_tripwire=False),
         "",
     )
-    call.alone = not body.get("wait")
-    await call.begun()
-    return call
+    if body.get("wait"):
+        async with call.joined() as stream:
+            await stream.result()
+    else:
+        call.alone = True
+        await call.begun()
 
 
 async def _resume_workflow(asked: Asked, found: FoundRun) -> None:
