@@ -7,6 +7,7 @@ import { RunView } from "../run/RunView";
 import { Empty, Head } from "../ui/parts";
 import type { PageProps } from "../ui/routes";
 import { visible } from "../ui/visible";
+import "./compare.css";
 
 const LARGEST = 64 * 1024 * 1024;
 
@@ -47,7 +48,7 @@ export default function OpenPage(_: PageProps) {
           <p>{visible(trouble)}</p>
         </div>
       )}
-      {live ? <RunView key={live.run.run_id} live={live} tab={view.tab} node={view.node} set={set} /> : !trouble && <Empty title="No file is open" />}
+      {live ? <RunView key={live.run.run_id} live={live} tab={view.tab} node={view.node} set={set} /> : !trouble && <Empty title="No file is open">The button “Download” of a run's page makes one.</Empty>}
     </>
   );
 }

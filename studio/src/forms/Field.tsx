@@ -96,7 +96,13 @@ function Simple(props: FieldProps) {
             </select>
           );
         }
-        if (kind === "boolean") return <input {...ids} type="checkbox" checked={value === true} onChange={(event) => change(event.target.checked)} />;
+        if (kind === "boolean")
+          return (
+            <label className="check">
+              <input {...ids} type="checkbox" checked={value === true} onChange={(event) => change(event.target.checked)} />
+              <span aria-hidden="true">{value === true ? "yes" : "no"}</span>
+            </label>
+          );
         if (kind === "number" || kind === "integer")
           return <input {...ids} type="text" inputMode="decimal" value={shown(value)} onChange={(event) => change(asNumber(event.target.value))} />;
         return <TextInput {...props} ids={ids} />;

@@ -81,10 +81,15 @@ function Ask({ run, question, waiting, done, earlier, keep }: AskProps) {
         {question.tool && (
           <div>
             <h3>It is to be called with</h3>
-            <JsonView value={question.args ?? null} />
+            <JsonView value={question.args ?? null} bare />
           </div>
         )}
-        {question.payload !== null && question.payload !== undefined && <JsonView value={question.payload} />}
+        {question.payload !== null && question.payload !== undefined && (
+          <div>
+            <h3>It asks about</h3>
+            <JsonView value={question.payload} bare />
+          </div>
+        )}
         <SchemaForm schema={schema} value={answer} change={setAnswer} name="Answer" faults={give.error?.faults} told={setWrong} />
         {give.error && <Problem error={give.error} />}
         <div className="form-foot">

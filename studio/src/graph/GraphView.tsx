@@ -19,6 +19,8 @@ export interface GraphViewProps {
   /** The key of the node that is looked at. */
   selected?: string | null;
   onSelect?: (node: PlacedNode) => void;
+  /** The key of the node that the first view begins with, where not all of the graph is readable at once. */
+  beginAt?: string | null;
   /** Keys of nodes that are drawn opened at first. */
   opened?: string[];
   /** Above the drawing, beside its own buttons. */
@@ -40,7 +42,7 @@ export function GraphView(props: GraphViewProps) {
   );
 }
 
-function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = [], tools, label }: GraphViewProps) {
+function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, beginAt = null, opened = [], tools, label }: GraphViewProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(opened));
   const [direction, setDirection] = useState<Direction>("down");
   const [map, setMap] = useState(false);
@@ -68,20 +70,25 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
     [flow],
   );
 
-  // What is drawn has another size: all of it is shown, or where that could not be read, its beginning.
+  // What is drawn has another size: all of it is shown, or where that could not be read, as much as can be.
+  const beginning = useRef(beginAt);
   useEffect(() => {
     const frame = requestAnimationFrame(() => {
       const seen = box.current?.getBoundingClientRect();
       if (!seen) return;
       const whole = 0.94 * Math.min(seen.width / laid.width, seen.height / laid.height);
-      const zoom = Math.min(1.1, Math.max(READABLE, whole));
+      const across = 0.94 * (direction === "down" ? seen.width / laid.width : seen.height / laid.height);
+      const zoom = whole >= READABLE ? Math.min(1.1, whole) : Math.min(1, Math.max(READABLE, across));
       const middle = (size: number, room: number) => (room - size * zoom) / 2;
       const x = middle(laid.width, seen.width);
       const y = middle(laid.height, seen.height);
       void flow.setViewport({ x: direction === "right" ? Math.max(8, x) : x, y: direction === "down" ? Math.max(8, y) : y, zoom });
+      const first = laid.nodes.find((each) => each.key === beginning.current);
+      beginning.current = null;
+      if (first) show(first);
     });
     return () => cancelAnimationFrame(frame);
-  }, [laid, flow, direction]);
+  }, [laid, flow, direction, show]);
 
   // Where the room changes, as when a panel opens beside it, the middle stays in the middle.
   useEffect(() => {
@@ -182,6 +189,7 @@ function Drawing({ graph, marks = NO_MARKS, selected = null, onSelect, opened = 
             selectionKeyCode={null}
             disableKeyboardA11y
             zoomOnDoubleClick={false}
+            panOnScroll
             minZoom={0.08}
             maxZoom={2}
             onlyRenderVisibleElements={laid.nodes.length > 300}

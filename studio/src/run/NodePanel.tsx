@@ -132,7 +132,7 @@ function Record({ live, node, onRecord }: { live: LiveRun; node: NodeState; onRe
       )}
       {node.spans.length > 0 && (
         <Section title={node.spans.length === 1 ? "Attempt" : `Attempts (${node.spans.length})`} open={node.spans.length > 1}>
-          <Attempts node={node} />
+          <Attempts node={node} from={live.fold.started} />
         </Section>
       )}
       {usage && (
@@ -155,7 +155,7 @@ function Section({ title, children, tone, open = true }: { title: ReactNode; chi
   );
 }
 
-function Attempts({ node }: { node: NodeState }) {
+function Attempts({ node, from }: { node: NodeState; from: number | null }) {
   return (
     <table className="compact">
       <thead>
@@ -163,7 +163,7 @@ function Attempts({ node }: { node: NodeState }) {
           <th>No.</th>
           <th>Ended</th>
           <th>Took</th>
-          <th>Began</th>
+          <th>Began after</th>
         </tr>
       </thead>
       <tbody>
@@ -174,8 +174,10 @@ function Attempts({ node }: { node: NodeState }) {
               <Status status={span.status} />
               {span.error?.message && <p className="faint">{visible(String(span.error.message))}</p>}
             </td>
-            <td>{duration(span.ended === null ? null : span.ended - span.started)}</td>
-            <td>{clock(span.started)}</td>
+            <td className="number">{duration(span.ended === null ? null : span.ended - span.started)}</td>
+            <td className="number" title={clock(span.started)}>
+              {duration(from === null ? null : span.started - from)}
+            </td>
           </tr>
         ))}
       </tbody>

@@ -9,7 +9,8 @@ const TITLES: Record<(typeof TOLD)[number], string> = {
   text: "Answer", usage: "Used", outcomes: "Outcomes", violations: "What processors found", rejected: "Rejected", warnings: "Warnings",
 };
 
-export function Outcome({ live: { run, fold } }: { live: LiveRun }) {
+export function Outcome({ live }: { live: LiveRun }) {
+  const { run, fold } = live;
   const finish = fold.finish ?? {};
   const input = run.input ?? fold.events.find((event) => event.type === "run.started")?.payload.input;
   const output = run.output ?? finish.output;
@@ -33,12 +34,13 @@ export function Outcome({ live: { run, fold } }: { live: LiveRun }) {
           {typeof finish[name] === "string" ? <p className="answer">{visible(finish[name])}</p> : <JsonView value={finish[name]} depth={3} />}
         </Card>
       ))}
-      <Card title="Output">{output === undefined || output === null ? <p className="faint">none yet</p> : <JsonView value={output} depth={3} />}</Card>
+      <Card title="Output">{output === undefined || output === null ? <p className="faint">{live.status === "running" || live.status === "suspended" ? "none yet" : "none"}</p> : <JsonView value={output} depth={3} />}</Card>
     </div>
   );
 }
 
 function isSomething(value: unknown): boolean {
   if (value === undefined || value === null || value === "") return false;
-  return typeof value !== "object" || Object.keys(value).length > 0;
+  // The name of its type alone says nothing.
+  return typeof value !== "object" || Object.keys(value).some((key) => key !== "$type");
 }

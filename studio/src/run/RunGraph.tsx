@@ -1,7 +1,7 @@
 // The graph of a run, with what became of each node, and the panel of the one that is looked at.
 import { useCallback, useMemo, useState } from "react";
 
-import type { Graph } from "../api/types";
+import type { Graph, Run } from "../api/types";
 import { GraphView } from "../graph/GraphView";
 import { keyOf, type PlacedNode } from "../graph/layout";
 import { innerOf } from "../graph/serving";
@@ -25,6 +25,8 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
     [onNode],
   );
 
+  const begin = useMemo(() => placeOfInterest(places, live.run.nodes), [places, live.run.nodes]);
+
   // What is looked at: one of the graph's nodes (with all its rounds), or one record by its path.
   const bare = node?.replace(/\[\d+\]/g, "");
   const place = places.find((each) => each.key === key && each.path === node) ?? places.find((each) => each.path === bare);
@@ -39,8 +41,9 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
           graph={graph}
           marks={marks}
           selected={place?.key ?? null}
+          beginAt={node ? null : (begin?.key ?? null)}
           onSelect={select}
-          opened={places.filter((each) => each.nested && ((each.depth < 1 && places.length <= 60) || bare?.startsWith(`${each.path}/`))).map((each) => each.key)}
+          opened={places.filter((each) => each.nested && ((each.depth < 1 && places.length <= 60) || (bare ?? begin?.path)?.startsWith(`${each.path}/`))).map((each) => each.key)}
           tools={
             <label className="row-label">
               Show
@@ -77,6 +80,16 @@ export function RunGraph({ live, node, onNode }: { live: LiveRun; node: string |
       )}
     </div>
   );
+}
+
+/** What the run waits for, was ended by or does now: the innermost of it, which the page begins with. */
+function placeOfInterest(places: readonly Place[], records: Run["nodes"]): Place | undefined {
+  for (const status of ["suspended", "failed", "blocked", "running"]) {
+    const there = new Set(records.filter((each) => each.status === status).map((each) => each.path.replace(/\[\d+\]/g, "")));
+    const found = places.filter((each) => there.has(each.path)).sort((a, b) => b.depth - a.depth)[0];
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function groupRecord(live: LiveRun, path: string) {

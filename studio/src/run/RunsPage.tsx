@@ -60,8 +60,8 @@ export default function RunsPage({ query }: PageProps) {
       />
       <div className="filters" role="search">
         <label>
-          Of
-          <Typed key={filter.owner ?? ""} value={filter.owner ?? ""} commit={(value) => set("owner", value)} placeholder="agent or workflow" />
+          Agent or workflow
+          <Typed key={filter.owner ?? ""} value={filter.owner ?? ""} commit={(value) => set("owner", value)} placeholder="its id" />
         </label>
         <label>
           Kind
@@ -102,7 +102,7 @@ export default function RunsPage({ query }: PageProps) {
                         <span className="sr">Compare</span>
                       </th>
                       <th>Run</th>
-                      <th>Of</th>
+                      <th>Agent or workflow</th>
                       <th>Status</th>
                       <th>Took</th>
                       <th>Began</th>
@@ -125,7 +125,7 @@ export default function RunsPage({ query }: PageProps) {
                           <Status status={run.status} />
                         </td>
                         <td className="number">{duration(run.seconds)}</td>
-                        <td className="faint">{clock(run.created_at)}</td>
+                        <td className="faint number">{clock(run.created_at)}</td>
                       </tr>
                     ))}
                   </tbody>

@@ -79,10 +79,10 @@ export function Timeline({ live, onRecord }: { live: LiveRun; onRecord: (path: s
   );
 }
 
-/** Beside the bar, on the side on which there is room, or else at its end. */
+/** Beside the bar, on the side on which there is room, or else in its middle. */
 function textPlace(bar: Bar, from: number, to: number): React.CSSProperties {
   const start = (bar.span.started - from) / (to - from);
   const end = (bar.end - from) / (to - from);
   if (end < 0.82) return { left: `calc(${end * 100}% + 6px)` };
-  return start > 0.18 ? { right: `calc(${100 * (1 - start)}% + 6px)` } : { right: `calc(${100 * (1 - end)}% + 6px)` };
+  return start > 0.18 ? { right: `calc(${100 * (1 - start)}% + 6px)` } : { left: `${50 * (start + end)}%`, transform: "translateX(-50%)" };
 }

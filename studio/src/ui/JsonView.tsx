@@ -6,19 +6,19 @@ import { visible } from "./visible";
 const OPEN_AT_ONCE = 100;
 const TEXT_AT_ONCE = 600;
 
-/** *value*, opened down to *depth*. */
-export function JsonView({ value, depth = 2 }: { value: unknown; depth?: number }) {
+/** *value*, opened down to *depth*; *bare* leaves out what would close the outermost object. */
+export function JsonView({ value, depth = 2, bare = false }: { value: unknown; depth?: number; bare?: boolean }) {
   return (
     <div className="json">
-      <Value value={value} depth={depth} />
+      <Value value={value} depth={depth} bare={bare} />
     </div>
   );
 }
 
-function Value({ value, depth }: { value: unknown; depth: number }) {
+function Value({ value, depth, bare = false }: { value: unknown; depth: number; bare?: boolean }) {
   if (typeof value === "string") return <Text text={value} />;
   if (value === null || typeof value !== "object") return <span className="json-plain">{String(value)}</span>;
-  return <Compound value={value} depth={depth} />;
+  return <Compound value={value} depth={depth} bare={bare && !Array.isArray(value)} />;
 }
 
 function Text({ text }: { text: string }) {
@@ -37,7 +37,7 @@ function Text({ text }: { text: string }) {
   );
 }
 
-function Compound({ value, depth }: { value: object; depth: number }) {
+function Compound({ value, depth, bare }: { value: object; depth: number; bare: boolean }) {
   const [open, setOpen] = useState(depth > 0);
   const [shown, setShown] = useState(OPEN_AT_ONCE);
   const id = useId();
@@ -47,9 +47,11 @@ function Compound({ value, depth }: { value: object; depth: number }) {
   const entries: [string, unknown][] = !open ? [] : isList ? value.slice(0, shown).map((each, index) => [String(index), each]) : Object.entries(value).slice(0, shown);
   return (
     <span className="json-compound">
-      <button type="button" className="json-toggle" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}>
-        {open ? "▾" : "▸"} {isList ? `list of ${size}` : `${size} ${size === 1 ? "field" : "fields"}`}
-      </button>
+      {!bare && (
+        <button type="button" className="json-toggle" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}>
+          {open ? "▾" : "▸"} {isList ? `list of ${size}` : `${size} ${size === 1 ? "field" : "fields"}`}
+        </button>
+      )}
       {open && (
         <ul id={id}>
           {entries.map(([key, each]) => (
