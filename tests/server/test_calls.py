@@ -89,6 +89,20 @@ async def test_a_client_that_leaves_cancels_its_run() -> None:
                 await model.left.wait()
 
 
+async def test_a_call_that_is_cancelled_by_its_run_says_so() -> None:
+    """Whoever waits for a call whose run somebody cancels is told that, and not that the client has left."""
+    model = Gated()
+    async with live(App(agents=[Agent("slow", model=model)])) as server, anyio.create_task_group() as group:
+
+        async def cancel() -> None:
+            await model.speaking.wait()
+            assert await server.post("/api/runs/order-1/cancel") == {"cancelled": True}
+
+        group.start_soon(cancel)
+        result = await server.post("/api/agents/slow/generate", {"messages": "Hi", "run_id": "order-1"})
+    assert (result["status"], result["abort_reason"]) == ("aborted", "the run was cancelled")
+
+
 async def test_the_same_run_id_is_one_run() -> None:
     """Who sends the same body with the same run_id joins the call, before and after its end; another body is refused."""
     model = Gated()

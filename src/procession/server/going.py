@@ -11,7 +11,7 @@ import anyio
 from procession.errors import RequestRefused
 from procession.steps.abort import AbortSignal
 
-__all__ = ["GRACE", "Going", "gone"]
+__all__ = ["GRACE", "Going", "cancelled", "gone"]
 
 GRACE = 10.0
 """How many seconds a call that was told to end may take for it before it is cancelled."""
@@ -80,6 +80,13 @@ def gone() -> RequestRefused:
     Return why a call ends whose client has left.
     """
     return RequestRefused("the client has left", status=499, reason="client-left")
+
+
+def cancelled() -> RequestRefused:
+    """
+    Return why a call ends whose run somebody has cancelled.
+    """
+    return RequestRefused("the run was cancelled", status=499, reason="run-cancelled")
 
 
 def _late(seconds: float) -> RequestRefused:

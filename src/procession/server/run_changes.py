@@ -14,7 +14,7 @@ from procession.errors import InputError, RequestRefused, RunNotFound
 from procession.ids import new_id
 from procession.runtime.run import Run
 from procession.server.endpoint import Asked, Endpoint, json_bytes
-from procession.server.going import gone
+from procession.server.going import cancelled
 from procession.server.run_calls import RunCall
 from procession.server.run_found import FoundRun, found_run
 from procession.server.run_log import LoggedEvent
@@ -219,7 +219,7 @@ async def _cancel(asked: Asked) -> Any:
     run_id = asked.path["run_id"]
     going = asked.app.service.named.get(run_id)
     if going is not None:
-        going.end(gone())
+        going.end(cancelled())
         return {"cancelled": True}
     found = await found_run(asked.app, run_id)
     if found.agent is None:
