@@ -183,3 +183,13 @@ async def test_nobody_speaks_in_another_resources_thread(way: str, thread: Any) 
         taken = await server.client.post(f"/api/agents/a/{way}", json={**body, "resource": "ann"})
     assert taken.status_code == 200
     assert len(await memory.recall("t", "ann")) == 4
+
+
+async def test_a_resource_that_is_named_twice_is_none() -> None:
+    """SEC-004: what checks requests before the server may have read the one name, and the server the other."""
+    async with serving(await filled(("t1", "ann", 2))) as server:
+        for query in ("resource=ann&resource=bob", "resource=bob&resource=ann", "resource=ann&resource=ann"):
+            for path in (THREADS, f"{THREADS}/t1", f"{THREADS}/t1/export"):
+                answer = await server.client.get(f"{path}?{query}")
+                assert (answer.status_code, answer.json()["error"]["code"]) == (400, "query"), (path, query)
+        assert (await server.get(f"{THREADS}/t1?resource=ann"))["thread"]["id"] == "t1"

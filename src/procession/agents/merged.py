@@ -117,7 +117,7 @@ def settings_of(
     if unknown:  # no error: a processor may bring the tool, and nothing more is let in
         names, there = ", ".join(sorted(unknown)), ", ".join(tools) or "none"
         if SERVED.get():  # what a caller from outside writes gets into no log
-            names = "as a server was asked for"
+            names = "one that a client sent"
         what = f"active_tools of a call of agent {agent.id!r} names no tool of it: {names}; there are {there}"
         log_once(agent.id, what)
     limit = options.get("max_processor_retries", agent.max_processor_retries)

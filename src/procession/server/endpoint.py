@@ -117,9 +117,22 @@ async def asked(app: Served, endpoint: Endpoint, request: Request, going: Going 
     """
     query: dict[str, Any] = {}
     if endpoint.query is not None:
-        query = _checked(endpoint.query, dict(request.query_params), "the query")
+        query = _checked(endpoint.query, _query(request), "the query")
     body = await _body(app, endpoint, request) if endpoint.body is not None else None
     return Asked(app, request, query, body, going)
+
+
+def _query(request: Request) -> dict[str, str]:
+    """
+    Return what stands behind the question mark.
+
+    Raises ``RequestRefused`` for a name that is there twice: whoever checked the request before may have read the other.
+    """
+    given = request.query_params.multi_items()
+    query = dict(given)
+    if len(query) != len(given):
+        raise RequestRefused("the query says one thing twice", status=400, reason="query", hint="name each once")
+    return query
 
 
 async def _body(app: Served, endpoint: Endpoint, request: Request) -> Any:
