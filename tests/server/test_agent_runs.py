@@ -94,8 +94,23 @@ async def test_a_suspended_call_is_cancelled() -> None:
         asked = await server.post("/api/agents/payer/generate", {"messages": "Pay 5"})
         run_id, question = asked["run_id"], asked["suspended"][0]["question_id"]
         assert await server.post(f"/api/runs/{run_id}/cancel") == {"cancelled": True}
+        run = await ended(server, run_id)
+        assert (run["status"], run["suspended"]) == ("cancelled", [])
+        (last,) = (await server.get(f"/api/runs/{run_id}/events", params={"after": run["last_seq"] - 1}))["events"]
+        assert (last["type"], last["payload"]["status"]) == ("run.finished", "cancelled")
+        assert (await server.get("/api/runs?status=suspended"))["runs"] == []
         late = await server.client.post(f"/api/runs/{run_id}/resume", json={"answers": {question: {"approved": True}}})
         assert late.status_code == 409
+
+
+async def test_a_suspended_call_that_others_cancelled() -> None:
+    """What was cancelled by the agent itself, and not over HTTP, is not shown as waiting."""
+    agent = payer([])
+    async with live(App(agents=[agent])) as server:
+        await server.post("/api/agents/payer/generate", {"messages": "Pay 5", "run_id": "mine"})
+        await agent.cancel("mine")
+        run = await server.get("/api/runs/mine")
+        assert (run["status"], run["suspended"]) == ("cancelled", [])
 
 
 async def test_a_call_that_goes_on_is_cancelled_by_its_id() -> None:

@@ -176,6 +176,7 @@ async def test_a_run_is_cancelled() -> None:
         waits = (await server.post("/api/workflows/refund/runs", {"input": 1}))["run_id"]
         await ended(server, waits)
         assert await server.post(f"/api/runs/{waits}/cancel") == {"cancelled": True}
+        assert (await server.get(f"/api/runs/{waits}"))["status"] == "cancelled"
         refused = await server.client.post(f"/api/runs/{waits}/resume", json={"label": "boss", "answer": True})
         assert refused.status_code == 409
         assert (await server.client.post("/api/runs/none/cancel", json={})).status_code == 404

@@ -222,16 +222,20 @@ async def _cancel(asked: Asked) -> Any:
         going.end(cancelled())
         return {"cancelled": True}
     found = await found_run(asked.app, run_id)
+    seen = asked.app.runs.get(run_id)
     if found.agent is None:
-        seen = asked.app.runs.get(run_id)
         if seen is not None and seen.ended and seen.status != "suspended":
             return {"cancelled": False}
-        return {"cancelled": await found.runtime.cancel(run_id)}
+        cancelled = await found.runtime.cancel(run_id)
+    else:
+        row = await found.runtime.store.row(run_id)
+        cancelled = row is not None and row.status == "suspended"
+        if cancelled:
+            await found.agent.cancel(run_id, resource=asked.body.get("resource"))
     row = await found.runtime.store.row(run_id)
-    if row is None or row.status != "suspended":
-        return {"cancelled": False}
-    await found.agent.cancel(run_id, resource=asked.body.get("resource"))
-    return {"cancelled": True}
+    if seen is not None and row is not None and row.status == "cancelled":
+        seen.give_up(row.updated_at)  # it waited, so that no run is there to tell of its end
+    return {"cancelled": cancelled}
 
 
 async def _fork(asked: Asked) -> Any:

@@ -229,6 +229,8 @@ class Runs:
                 raise
             made = seen.summary()
         else:
+            if seen is not None and row.status == "cancelled":  # also by another process, while it waited
+                seen.give_up(row.updated_at)
             made = await kept_summary(runtime, row) if seen is None else seen.summary()
             lost = row.kind == "workflow" and row.status == "running" and not row.claimed
             made |= {

@@ -194,6 +194,15 @@ class SeenRun:
         payload = {"status": self.status, "output": self.output} | {key: made.get(key) for key in shown_keys}
         self.add("run.suspended" if self.status == "suspended" else "run.finished", time, "", None, 1, payload)
 
+    def give_up(self, time: float) -> None:
+        """
+        It waited, and nobody will answer any more: it was cancelled.
+        """
+        if self.status != "suspended":
+            return
+        self.status, self.suspended = "cancelled", []
+        self.add("run.finished", time, "", None, 1, {"status": "cancelled", "output": None})
+
     # -- as it is shown
 
     def summary(self, *, nodes: bool = True) -> dict[str, Any]:
