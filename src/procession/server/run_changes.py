@@ -226,16 +226,16 @@ async def _cancel(asked: Asked) -> Any:
     if found.agent is None:
         if seen is not None and seen.ended and seen.status != "suspended":
             return {"cancelled": False}
-        cancelled = await found.runtime.cancel(run_id)
+        done = await found.runtime.cancel(run_id)
     else:
         row = await found.runtime.store.row(run_id)
-        cancelled = row is not None and row.status == "suspended"
-        if cancelled:
+        done = row is not None and row.status == "suspended"
+        if done:
             await found.agent.cancel(run_id, resource=asked.body.get("resource"))
     row = await found.runtime.store.row(run_id)
     if seen is not None and row is not None and row.status == "cancelled":
         seen.give_up(row.updated_at)  # it waited, so that no run is there to tell of its end
-    return {"cancelled": cancelled}
+    return {"cancelled": done}
 
 
 async def _fork(asked: Asked) -> Any:
