@@ -12,6 +12,7 @@ from procession.processors.guardrails.regex_filter import RegexFilter
 from procession.runtime.runtime import Runtime
 from procession.server.app import App
 from procession.steps.step import Step, StepContext, step
+from procession.storage.base import RunRow
 from procession.storage.memory_journal import InMemoryJournal
 from procession.testing.fake_model import FakeModel
 from procession.workflows.workflow import Workflow, create_workflow
@@ -22,6 +23,7 @@ class Order(BaseModel):
 
     item: str
     count: int
+    gift: bool = False
 
 
 def priced(calls: list[str]) -> Workflow[Any, Any]:
@@ -119,6 +121,35 @@ async def test_the_same_run_id_is_one_run_of_a_workflow() -> None:
         other = await server.client.post(path, json={**body, "input": {"item": "tea", "count": 3}})
         assert (other.status_code, other.json()["error"]["code"]) == (409, "run-id-taken")
     assert outputs == ["pay 20"] * 20 and calls == ["price", "bill"]
+
+
+async def test_requests_at_once_are_one_run_of_a_store_that_takes_its_time() -> None:
+    """Whoever sends the same while the first request still looks into the store joins its run, and is not refused."""
+    calls: list[str] = []
+
+    class Slow(InMemoryJournal):
+        """A store that answers each later than the one before, as one whose file is opened first."""
+
+        asked = 0
+
+        async def row(self, run_id: str) -> RunRow | None:
+            self.asked += 1
+            found = await super().row(run_id)
+            for _ in range(self.asked * 20):
+                await anyio.lowlevel.checkpoint()
+            return found
+
+    body = {"input": {"item": "tea", "count": 2}, "run_id": "order-7", "wait": True}
+    statuses: list[int] = []
+    async with live(App(workflows=[priced(calls)], runtime=Runtime(Slow()))) as server:
+
+        async def ask() -> None:
+            statuses.append((await server.client.post("/api/workflows/order/runs", json=body)).status_code)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(ask)
+    assert statuses == [200] * 5 and calls == ["price", "bill"]
 
 
 async def test_the_same_run_id_is_one_run_of_a_store() -> None:

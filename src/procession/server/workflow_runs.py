@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from procession.errors import RequestRefused
+from procession.errors import RequestRefused, SchemaError
 from procession.ids import new_id
 from procession.runtime.run import Run
 from procession.server.catalog import Listed, listed_named
@@ -21,6 +21,7 @@ from procession.server.shared_calls import fingerprint
 from procession.server.workflows import workflows_example
 from procession.steps.request_context import RequestContext
 from procession.steps.schema import schema_of
+from procession.storage.base import RunRow
 
 __all__ = ["RunBody", "StartedRun", "begun_run", "routes"]
 
@@ -93,9 +94,11 @@ async def begun_run(app: Served, listed: Listed, run_id: str, body: dict[str, An
     """
     calls, same = app.run_calls, fingerprint(listed.id, body)
     known = calls.get(run_id, same)
-    if known is None and await _is_kept(app, listed, run_id, body):
-        return None
-    known = calls.get(run_id, same)  # once more: somebody may have been faster
+    if known is None:
+        row = await app.runtime.store.row(run_id)
+        known = calls.get(run_id, same)  # once more: somebody may have been faster
+        if known is None and await _is_kept(app, listed, run_id, body, row):
+            return None
     if known is None:
 
         def make() -> tuple[Run[Any, Any], Any]:
@@ -119,19 +122,29 @@ async def begun_run(app: Served, listed: Listed, run_id: str, body: dict[str, An
     return known
 
 
-async def _is_kept(app: Served, listed: Listed, run_id: str, body: dict[str, Any]) -> bool:
+async def _is_kept(app: Served, listed: Listed, run_id: str, body: dict[str, Any], row: RunRow | None) -> bool:
     """
-    Return whether a run of that id and input was kept, such as before the server was started anew.
+    Return whether the run of *row* has that input, such as before the server was started anew; ``False`` for no run.
 
     Raises ``RequestRefused`` where it was another one, or only its events are known.
     """
-    row = await app.runtime.store.row(run_id)
     if row is None and app.runs.get(run_id) is None:
         return False
     if row is not None and row.owner == listed.id and listed.kind == "workflow":
-        if (await app.runtime.get(run_id)).input == body.get("input"):
+        kept = (await app.runtime.get(run_id)).input
+        if kept == body.get("input") or _is_same(listed, kept, body.get("input")):
             return True
     raise taken(run_id)
+
+
+def _is_same(listed: Listed, kept: Any, given: Any) -> bool:
+    """
+    Return whether two inputs are the same to the workflow: one was kept with all that *given* leaves to its type.
+    """
+    try:
+        return bool(_value(listed, kept) == _value(listed, given))
+    except SchemaError:
+        return False
 
 
 def _given(listed: Listed, body: dict[str, Any]) -> tuple[Any, Any]:
@@ -151,6 +164,9 @@ def _given(listed: Listed, body: dict[str, Any]) -> tuple[Any, Any]:
             reason="schema",
             hint='give its "input"',
         )
-    schema = schema_of(workflow.input_type)
-    value = body.get("input")
-    return workflow, value if schema is None else schema.validate(value, where="input")
+    return workflow, _value(listed, body.get("input"))
+
+
+def _value(listed: Listed, given: Any) -> Any:
+    schema = schema_of(listed.workflow.input_type)
+    return given if schema is None else schema.validate(given, where="input")
