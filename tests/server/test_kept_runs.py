@@ -107,6 +107,28 @@ async def test_a_run_that_waits_and_is_resumed_here_is_one_log() -> None:
     assert (await runs.summary("r"))["suspended"] == []
 
 
+async def test_a_run_that_waits_here_and_was_answered_elsewhere_is_shown_as_it_ended() -> None:
+    """Another process that shares the store has answered it, or cancelled it: its question is shown no longer."""
+    store = InMemoryJournal()
+    runtime, runs = observed(store)
+    workflow = asking()
+    for run_id in ("answered", "cancelled"):
+        await runtime.create_run(workflow, run_id=run_id).start("hello")
+    elsewhere = Runtime(store)
+    elsewhere.registry.add(workflow)
+    await elsewhere.resume("answered", "7")
+    await elsewhere.cancel("cancelled")
+    assert (await runs.list(status="suspended"))["runs"] == []
+    shown = await runs.summary("answered")
+    assert (shown["status"], shown["output"], shown["suspended"]) == ("success", "HELLO 7", [])
+    assert [node["status"] for node in shown["nodes"]] == ["success", "success"]
+    assert (await events_of(runs, "answered"))[-1]["type"] == "run.finished"
+    shown = await runs.summary("cancelled")
+    assert (shown["status"], shown["suspended"]) == ("cancelled", [])
+    assert [node["status"] for node in shown["nodes"]] == ["success", "cancelled"]
+    assert [event["type"] for event in await events_of(runs, "cancelled")][-2:] == ["node.cancelled", "run.finished"]
+
+
 async def test_a_fork_names_the_run_it_came_from_and_leaves_it_as_it_was() -> None:
     """The original lists its forks, and neither its log nor its nodes change."""
     runtime, runs = observed(InMemoryJournal())

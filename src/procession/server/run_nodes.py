@@ -73,6 +73,13 @@ class RunNodes:
             }  # fmt: skip
         return node
 
+    def waiting(self) -> list[tuple[str, str | None, int]]:
+        """
+        Return path, id and attempt of those that wait for an answer, the innermost first.
+        """
+        found = [node for node in self._by_path.values() if node["status"] == "suspended"]
+        return [(node["path"], node["id"], node["attempt"]) for node in reversed(found)]
+
     def as_list(self) -> list[dict[str, Any]]:
         """
         Return them, in the order in which they began.

@@ -5,6 +5,7 @@ Runs: the runs that were seen of late, and those that a store keeps.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -15,7 +16,7 @@ from procession.runtime.observer import Tap
 from procession.runtime.run import Run
 from procession.runtime.runtime import Runtime
 from procession.server.redaction import DEFAULT, Redactor, redacted
-from procession.storage.base import RunRow
+from procession.storage.base import FINAL, RunRow
 
 if TYPE_CHECKING:
     from procession.server.run_log import LoggedEvent
@@ -170,6 +171,7 @@ class Runs:
         """
         from procession.server.kept_runs import kept_heads
 
+        await self._look_after_waiting()
         found: dict[str, dict[str, Any]] = {}
         for seen in tuple(self._runs.values()):
             if (
@@ -191,6 +193,27 @@ class Runs:
         page = listed[:limit]
         more = len(listed) > limit
         return {"runs": redacted(page, self.redact), "next": page[-1]["run_id"] if more else None}
+
+    async def _look_after_waiting(self) -> None:
+        """
+        Look whether the runs that wait here have been brought to their end elsewhere.
+        """
+        for run_id in [seen.run_id for seen in self._runs.values() if seen.status == "suspended"]:
+            with suppress(RunNotFound):
+                _, row = await self._kept(run_id)
+                self._as_kept(self._runs.get(run_id), row)
+
+    def _as_kept(self, seen: SeenRun | None, row: RunRow) -> SeenRun | None:
+        """
+        Return what is in memory of the run of *row*; where it waits here and has ended elsewhere, the store knows more.
+        """
+        if seen is None or seen.status != "suspended" or row.status not in FINAL:
+            return seen
+        if row.status == "cancelled" or row.kind == "agent":  # the store has no more of it than that
+            seen.give_up(row.updated_at, row.status)
+            return seen
+        self.forget(seen.run_id)
+        return None
 
     async def _place(self, run_id: str) -> tuple[float, str]:
         """
@@ -229,8 +252,7 @@ class Runs:
                 raise
             made = seen.summary()
         else:
-            if seen is not None and row.status == "cancelled":  # also by another process, while it waited
-                seen.give_up(row.updated_at)
+            seen = self._as_kept(seen, row)
             made = await kept_summary(runtime, row) if seen is None else seen.summary()
             lost = row.kind == "workflow" and row.status == "running" and not row.claimed
             made |= {

@@ -128,6 +128,14 @@ class SeenRun:
             path = self.paths.of(path)
         if type in _ENDS and (not path or node_id in _STREAMING):  # no more of what is held will come
             self._write(self._blocks.release())
+        self._note(type, time, path, node_id, attempt, payload)
+
+    def _note(
+        self, type: str, time: float, path: str, node_id: str | None, attempt: int, payload: Mapping[str, Any]
+    ) -> None:
+        """
+        Note an event of the node that is shown at *path*.
+        """
         self.updated_at = time
         event = {
             "ts": time, "run_id": self.run_id, "type": type, "node_path": path, "node_id": node_id, "attempt": attempt,
@@ -194,14 +202,17 @@ class SeenRun:
         payload = {"status": self.status, "output": self.output} | {key: made.get(key) for key in shown_keys}
         self.add("run.suspended" if self.status == "suspended" else "run.finished", time, "", None, 1, payload)
 
-    def give_up(self, time: float) -> None:
+    def give_up(self, time: float, status: str = "cancelled") -> None:
         """
-        It waited, and nobody will answer any more: it was cancelled.
+        It waited, and nobody will answer any more: it was cancelled, or somebody elsewhere has brought it to its end.
         """
         if self.status != "suspended":
             return
-        self.status, self.suspended = "cancelled", []
-        self.add("run.finished", time, "", None, 1, {"status": "cancelled", "output": None})
+        self.status, self.suspended = status, []
+        if status == "cancelled":
+            for path, node_id, attempt in self.nodes.waiting():
+                self._note("node.cancelled", time, path, node_id, attempt, {"reason": "the run was cancelled"})
+        self.add("run.finished", time, "", None, 1, {"status": status, "output": None})
 
     # -- as it is shown
 
