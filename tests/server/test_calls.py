@@ -100,7 +100,7 @@ async def test_a_call_that_is_cancelled_by_its_run_says_so() -> None:
 
         group.start_soon(cancel)
         result = await server.post("/api/agents/slow/generate", {"messages": "Hi", "run_id": "order-1"})
-    assert (result["status"], result["abort_reason"]) == ("aborted", "the run was cancelled")
+        assert (result["status"], result["abort_reason"]) == ("aborted", "the run was cancelled")
 
 
 async def test_the_same_run_id_is_one_run() -> None:

@@ -124,7 +124,9 @@ async def test_a_reader_comes_back_and_misses_nothing() -> None:
         again = await server.client.get(path, headers={"Accept": "text/event-stream", "Last-Event-ID": whole[-1].id})
         assert again.status_code == 204  # a browser connects no more
         for none in (b"--5", b"\xb2", b"9" * 5000, b"-", b"last"):  # of nobody's: as if it were not there
-            answer = await server.client.get(path, headers={"Accept": "text/event-stream", "Last-Event-ID": none})
+            answer = await server.client.get(
+                path, headers=[(b"Accept", b"text/event-stream"), (b"Last-Event-ID", none)]
+            )
             assert (answer.status_code, answer.text.count("data: ")) == (200, len(whole)), none
 
 
